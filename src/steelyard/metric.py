@@ -1,0 +1,248 @@
+"""One record per metric, and the one registry.
+
+Three kinds of rule fill the same record: a ranking rule sees all queries at once, a sample rule sees one sample,
+and a judged rule (a generator) sees one sample and asks. Parameters are the rule's keyword-only arguments; the
+printed name holds those that differ from their defaults.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
+
+import msgspec
+
+from . import names
+from .batch import score_columns
+from .errors import InputError, UnknownName, WrongType
+from .names import Parameter
+
+Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
+Rule: TypeAlias = Callable[..., object]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What Steelyard knows of one metric. ``str(metric)`` is its identity and parses back."""
+
+    name: str
+    rule: Rule = field(compare=False)
+    kind: Kind
+    way: str
+    needs: tuple[str, ...] = ()
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    pool: str = "mean"
+    higher_is_better: bool = True
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    embeds: bool = False
+    revision: int = 1
+    aliases: tuple[str, ...] = ()
+    of_ten: tuple[str, ...] = ()
+    batch_key: str = ""
+    source: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return names.show(self.name, self.params)
+
+    def __hash__(self) -> int:
+        return hash((self.way, str(self), self.revision))
+
+    @property
+    def doc(self) -> str:
+        """The definition: the rule's docstring."""
+        return inspect.getdoc(self.rule) or ""
+
+    @property
+    def identity(self) -> str:
+        """Name with the way where there are several: ``lexical.faithfulness``."""
+        return f"{self.way}.{self}"
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters that the rule takes."""
+        signature = inspect.signature(self.rule).parameters
+        return {name: one for name, one in signature.items() if one.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    def bind(self, params: Mapping[str, Parameter]) -> Metric:
+        """The same metric with other parameters; each is checked against the rule's signature."""
+        known = self.parameters
+        hints = _hints(self.rule)
+        bound = dict(self.params)
+        for key, value in params.items():
+            if key not in known:
+                if key == "k":
+                    raise InputError(f"{self.name} takes no cut-off @k")
+                raise UnknownName(f"{self.name} has no parameter {key!r}: {names.did_you_mean(key, known or ['none'])}")
+            bound[key] = _checked(self.name, key, value, hints.get(key, object))
+        if "k" in bound and isinstance(bound["k"], int) and bound["k"] < 1:
+            raise InputError(f"{self.name}@{bound['k']}: the cut-off must be at least 1")
+        kept = {key: bound[key] for key in known if key in bound and bound[key] != known[key].default}
+        return replace(self, params=kept)
+
+    def missing(self) -> list[str]:
+        """Parameters without a default that were not given."""
+        return [key for key, one in self.parameters.items() if one.default is one.empty and key not in self.params]
+
+    def calculate_metric_scores(
+        self, *, aggregation_fn: Callable[[Sequence[float]], float] = max, **columns: Sequence[object]
+    ) -> tuple[dict[str, float | None], list[dict[str, float | str | None]]]:
+        """Score a batch given as columns: ``(pooled, [per example])``.
+
+        ``columns`` are any of ``gold_answers`` (a list of references, or lists of them), ``predicted_answers``,
+        ``questions``, ``question_types``, ``retrieved_contexts``. With several references each is scored by
+        itself and ``aggregation_fn`` reduces them (the best by default).
+
+        >>> from steelyard import get_metric
+        >>> em = get_metric("qa_em")
+        >>> em.calculate_metric_scores(gold_answers=[["Paris", "paris, France"]], predicted_answers=["Paris!"])
+        ({'ExactMatch': 1.0}, [{'ExactMatch': 1.0}])
+        """
+        return score_columns(self, columns, aggregation_fn)
+
+
+def _hints(rule: Rule) -> dict[str, object]:
+    try:
+        return typing.get_type_hints(rule)
+    except (NameError, TypeError):  # a user's rule may annotate with names that exist for the type checker only
+        return {}
+
+
+def _checked(name: str, key: str, value: Parameter, hint: object) -> Parameter:
+    try:
+        checked: Parameter = msgspec.convert(value, hint, strict=True)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{name}({key}={value!r}): {str(error)[0].lower()}{str(error)[1:]}") from None
+    except TypeError:  # a hint that msgspec does not know: the rule checks for itself
+        return value
+    return checked
+
+
+class Options(TypedDict, total=False):
+    """What a decorator may say of a metric; the fields of ``Metric`` of the same names."""
+
+    name: str
+    way: str
+    needs: Sequence[str]
+    pool: str
+    higher_is_better: bool
+    bounds: tuple[float, float] | None
+    embeds: bool
+    revision: int
+    aliases: Sequence[str]
+    of_ten: Sequence[str]
+    batch_key: str
+    source: str
+    remedy: str
+
+
+@overload
+def metric(rule: F, /) -> F: ...
+@overload
+def metric(**options: Unpack[Options]) -> Callable[[F], F]: ...
+def metric(rule: F | None = None, /, **options: Unpack[Options]) -> F | Callable[[F], F]:
+    """Register a function of one sample as a metric. A generator function is a judged metric.
+
+    ``needs`` names the fields of the sample without which the metric is undefined. The function returns a number,
+    a ``Value`` or an ``Undefined`` and stays callable as it is.
+
+    >>> @metric(needs=("response",), name="doc_brevity")
+    ... def brevity(sample, *, words: int = 50):
+    ...     return float(len(sample.response.split()) <= words)
+    >>> from steelyard import get_metric
+    >>> str(get_metric("doc_brevity(words=20)"))
+    'doc_brevity(words=20)'
+    """
+
+    def register(rule: F) -> F:
+        _add(_sample_record(rule, options))
+        return rule
+
+    return register if rule is None else register(rule)
+
+
+@overload
+def ranking_metric(rule: F, /) -> F: ...
+@overload
+def ranking_metric(**options: Unpack[Options]) -> Callable[[F], F]: ...
+def ranking_metric(rule: F | None = None, /, **options: Unpack[Options]) -> F | Callable[[F], F]:
+    """Register a function of all rankings at once: it returns one float per query, NaN where it is undefined."""
+
+    def register(rule: F) -> F:
+        _add(_record(rule, "ranking", "ranking", {"needs": ("retrieved_ids", "relevance"), **options}))
+        return rule
+
+    return register if rule is None else register(rule)
+
+
+def _sample_record(rule: Rule, options: Options) -> Metric:
+    if inspect.isgeneratorfunction(rule):
+        return _record(rule, "judged", "judged", options)
+    return _record(rule, "sample", "lexical", options)
+
+
+def _record(rule: Rule, kind: Kind, way: str, options: Options) -> Metric:
+    name = options.get("name") or rule.__name__
+    defaults: Options = {"name": name, "way": way, "batch_key": name}
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    return Metric(rule=rule, kind=kind, **{**defaults, **given})  # type: ignore[arg-type]
+
+
+def register_metric(thing: object, *, name: str | None = None, prefix: str = "") -> Metric:
+    """Register a function, a ``Metric``, or an object or class with ``calculate_metric_scores`` (a batch metric)."""
+    if isinstance(thing, type) and hasattr(thing, "calculate_metric_scores"):
+        thing = thing()
+    if isinstance(thing, Metric):
+        return _add(replace(thing, name=prefix + (name or thing.name)))
+    if hasattr(thing, "calculate_metric_scores"):
+        label = name or str(getattr(thing, "name", "") or type(thing).__name__)
+        rule = typing.cast("Rule", thing.calculate_metric_scores)
+        return _add(Metric(name=prefix + label, rule=rule, kind="batch", way="custom", bounds=None))
+    if callable(thing):
+        label = name or str(getattr(thing, "__name__", type(thing).__name__))
+        registered = next((one for one in _BY_NAME.values() if one.rule is thing), None)
+        if registered is not None:
+            return _add(replace(registered, name=prefix + (name or registered.name)))
+        return _add(_sample_record(thing, {"name": prefix + label}))
+    raise WrongType(f"not a metric: {thing!r} (a function of a sample, or an object with calculate_metric_scores)")
+
+
+_BY_NAME: dict[tuple[str, str], Metric] = {}
+_ALIASES: dict[str, str] = {}
+_OF_TEN: set[str] = set()
+
+
+def _add(one: Metric) -> Metric:
+    known = _BY_NAME.get((one.name, one.way))
+    if known is not None and not _same_rule(known, one):
+        raise InputError(f"a metric named {one.name} [{one.way}] exists already")
+    _BY_NAME[one.name, one.way] = one
+    for alias in (*one.aliases, *one.of_ten):
+        _ALIASES[alias.casefold()] = one.name
+    _OF_TEN.update(alias.casefold() for alias in one.of_ten)
+    return one
+
+
+def _same_rule(a: Metric, b: Metric) -> bool:
+    """Registering a definition again (a reloaded module, a notebook cell) replaces it; another place is a clash."""
+    places = [(getattr(m.rule, "__module__", None), getattr(m.rule, "__qualname__", None)) for m in (a, b)]
+    return places[0] == places[1]
+
+
+def registered() -> Mapping[tuple[str, str], Metric]:
+    """All metrics registered so far, by (name, way)."""
+    return _BY_NAME
+
+
+def alias(name: str) -> str:
+    """The canonical base name of an alias, or the name itself."""
+    return _ALIASES.get(name.casefold(), name)
+
+
+def is_of_ten(name: str) -> bool:
+    """Whether a name belongs to a tool that scores from 0 to 10."""
+    return name.casefold() in _OF_TEN

@@ -1,0 +1,153 @@
+"""The nouns that every floor shares.
+
+Rules of this file: records are frozen, hold plain data, know no files and no network, and round-trip through
+JSON. Undefined is not zero and failed is not wrong: a score carries its status, and a number carries its n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+Qrels: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Judgements: ``{query: {document: grade}}``. Relevant means grade > 0."""
+
+Run: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Rankings: ``{query: {document: score}}``. Higher scores rank first."""
+
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+else:
+    Json = object  # msgspec reads no recursive alias; anything that JSON holds decodes as it is
+Status: TypeAlias = Literal["ok", "undefined", "failed"]
+Way: TypeAlias = str
+"""How a quantity was measured: ``ranking``, ``lexical``, ``judged``, or the name of a judge of the user's own."""
+
+
+class Span(Struct, frozen=True, omit_defaults=True):
+    """Evidence anchored in a source document, by character offsets or by its quoted text."""
+
+    doc: str
+    start: int | None = None
+    end: int | None = None
+    text: str | None = None
+
+
+class Sample(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One interaction with the system. No field but ``id`` is required; each metric says what it needs.
+
+    >>> Sample(id="q1", user_input="Who?", response="Ada", reference=["Ada", "Ada Lovelace"]).references
+    ['Ada', 'Ada Lovelace']
+    """
+
+    id: str = ""
+    user_input: str | None = None
+    response: str | None = None
+    retrieved_contexts: list[str] | None = None
+    reference: str | list[str] | None = None
+    reference_contexts: list[str] | None = None
+    retrieved_ids: list[str] | None = None
+    relevance: dict[str, float] | None = None
+    relevant_spans: list[Span] | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def references(self) -> list[str]:
+        """The accepted references as a list; empty where there is none."""
+        if self.reference is None:
+            return []
+        return [self.reference] if isinstance(self.reference, str) else self.reference
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """What requests cost. ``estimated`` counts calls whose endpoint sent no usage block."""
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    embedded: int = 0
+    estimated: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum of two usages; a cost that is unknown on both sides stays unknown."""
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return Usage(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.embedded + other.embedded,
+            self.estimated + other.estimated,
+            cost,
+            self.seconds + other.seconds,
+        )
+
+
+class Value(Struct, frozen=True):
+    """A rule's answer: the number, the evidence behind it, and (numerator, denominator) where it is a ratio."""
+
+    value: float
+    evidence: dict[str, Json] = field(default_factory=dict)
+    parts: tuple[float, float] | None = None
+
+
+class Undefined(Struct, frozen=True):
+    """A rule's answer where the number does not exist: the reason, and the evidence so far."""
+
+    reason: str
+    evidence: dict[str, Json] = field(default_factory=dict)
+
+
+Outcome: TypeAlias = "Value | Undefined"
+
+
+class Score(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One metric on one sample. ``value`` is None unless the status is ``ok``."""
+
+    sample: str
+    metric: str
+    value: float | None = None
+    status: Status = "ok"
+    reason: str | None = None
+    passed: bool | None = None
+    evidence: dict[str, Json] = field(default_factory=dict)
+    parts: tuple[float, float] | None = None
+    usage: Usage | None = None
+
+
+class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One pooled number: its value, the n it rests on, and how sure it is.
+
+    ``n`` counts scored samples; ``undefined`` and ``failed`` the others. ``low`` and ``high`` bound it with
+    ``confidence``, by ``method``. ``if_failed_zero`` and ``if_failed_one`` are the pooled value with every
+    failure counted as 0 and as 1: where it lies, whatever the failures hid.
+    """
+
+    metric: str
+    value: float | None
+    n: int
+    undefined: int = 0
+    failed: int = 0
+    low: float | None = None
+    high: float | None = None
+    confidence: float = 0.95
+    method: str = ""
+    pool: str = "mean"
+    way: Way = ""
+    if_failed_zero: float | None = None
+    if_failed_one: float | None = None
+    threshold: float | None = None
+    pass_rate: float | None = None
+    pass_low: float | None = None
+    pass_high: float | None = None
+
+    @property
+    def total(self) -> int:
+        """All samples: scored, undefined and failed."""
+        return self.n + self.undefined + self.failed

@@ -1,0 +1,180 @@
+"""Finding metrics by what people write: names, aliases, groups, files, plugins."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import NamedTuple
+
+from . import names, trec_names
+from .errors import InputError, UnknownName
+from .metric import Metric, alias, is_of_ten, register_metric, registered
+from .metrics import SHELF
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "beir": ("ndcg@10", "map@100", "recall@100", "precision@10", "mrr@10"),
+    "rag": ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"),
+    "lexical": ("exact_match", "token_f1", "contains", "rouge_l", "chrf"),
+}
+"""Named lists of metrics, beside trec_eval's ``all_trec``, ``official`` and ``set``."""
+
+WAYS = ("ranking", "lexical", "custom", "judged")
+Key = tuple[str, str]
+
+
+class Asked(NamedTuple):
+    """A metric and the name under which it was asked for, which is its key in the report."""
+
+    label: str
+    metric: Metric
+
+
+def get_metric(text: str, *, way: str | None = None) -> Metric:
+    """The metric of a name, alias or ``file.py:name``, its parameters bound; UnknownName lists the nearest.
+
+    A quantity that can be measured in two ways is lexical unless ``way`` or a prefix (``judged.``) says otherwise.
+
+    >>> str(get_metric("ndcg_cut.10")), str(get_metric("P@5")), str(get_metric("mrr"))
+    ('ndcg@10', 'precision@5', 'mrr')
+    """
+    if (place := _file_and_name(text)) is not None:
+        return _from_file(*place)
+    spelled = trec_names.canonical(text)
+    if spelled is not None and len(spelled) > 1:
+        raise InputError(f"{text} names {len(spelled)} metrics; ask for one of them: {', '.join(spelled[:5])}, …")
+    base, params = names.parse(spelled[0] if spelled else text)
+    prefix, _, rest = base.partition(".")
+    if prefix in WAYS and rest:
+        way, base = prefix, rest
+    base = alias(base)
+    found = _look_up(base, way) or _look_up(alias(base), way)
+    if found is None:
+        known = {name for name, _ in _all()}
+        raise UnknownName(f"unknown metric {text!r}: {names.did_you_mean(base, known | set(GROUPS))}")
+    bound = found.bind(params)
+    if absent := bound.missing():
+        raise InputError(f"{base} needs {' and '.join(absent)}: write {base}({absent[0]}=…)")
+    return bound
+
+
+def ask_for(texts: Iterable[str | Metric], *, judged: bool = False) -> list[Asked]:
+    """The metrics of a list of names and groups, in order, each once. The bare name of a quantity that can be
+    measured in two ways means the judged one if there is a judge and the lexical one if not."""
+    asked: dict[str, Asked] = {}
+    for text in [texts] if isinstance(texts, str) else texts:
+        if isinstance(text, Metric):
+            asked.setdefault(str(text), Asked(str(text), text))
+            continue
+        label = text.strip()
+        for member in GROUPS.get(label.casefold()) or _spellings(label):
+            one = get_metric(member, way=_preferred(member, judged=judged))
+            asked.setdefault(member, Asked(member, one))
+    return list(asked.values())
+
+
+def check_threshold(name: str, threshold: float) -> float:
+    """A threshold in [0, 1], or an error that names the value meant where the name belongs to a 0-10 tool."""
+    if 0.0 <= threshold <= 1.0:
+        return float(threshold)
+    base = names.parse(name).base
+    if is_of_ten(base) and 0.0 <= threshold <= 10.0:
+        raise InputError(f"threshold {threshold:g} for {name}: metrics here run from 0 to 1; write {threshold / 10:g}")
+    raise InputError(f"threshold {threshold:g} for {name}: must be in [0, 1]")
+
+
+def _spellings(label: str) -> tuple[str, ...]:
+    """A group or list of trec_eval's as its members; anything else stands for itself, as it was written."""
+    spelled = trec_names.canonical(label)
+    return spelled if spelled is not None and len(spelled) > 1 else (label,)
+
+
+def _preferred(text: str, *, judged: bool) -> str | None:
+    if _file_and_name(text) is not None or trec_names.canonical(text) is not None:
+        return None
+    base = alias(names.parse(text).base)
+    return "judged" if judged and _look_up(base, "judged") is not None else None
+
+
+def _look_up(base: str, way: str | None) -> Metric | None:
+    """Load the shelf module by module until the name is found, so that a ranking never loads a judge's prompts."""
+    known = registered()
+    first = [way] if way else ["ranking", "lexical"]
+    for _ in _load_shelf():
+        for one in first:
+            if (base, one) in known:
+                return known[base, one]
+    _load_plugins(base)
+    return next((known[base, one] for one in (way and [way]) or WAYS if (base, one) in known), None)
+
+
+def _load_shelf() -> Iterator[str]:
+    yield ""
+    for module in SHELF:
+        importlib.import_module(f"steelyard.metrics.{module}")
+        yield module
+
+
+def _all() -> Iterable[Key]:
+    for _ in _load_shelf():
+        pass
+    _load_plugins("")
+    return registered().keys()
+
+
+@cache
+def _plugins() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="steelyard.metrics")}
+
+
+_LOADED: set[str] = set()
+
+
+def _load_plugins(base: str) -> None:
+    """Load the plugin whose prefix a name carries (all of them for an empty name). A broken one is one warning."""
+    package = base.partition(".")[0]
+    for name, entry in _plugins().items():
+        if name in _LOADED or (base and package != name):
+            continue
+        _LOADED.add(name)
+        try:
+            loaded = entry.load()
+            for thing in loaded() if callable(loaded) and not isinstance(loaded, type) else [loaded]:
+                register_metric(thing, prefix=f"{name}.")
+        except Exception as error:  # noqa: BLE001 - a stranger's package may raise anything; the user's run goes on
+            owner = entry.dist.name if entry.dist is not None else entry.value
+            warnings.warn(f"plugin {name} of {owner} does not load: {type(error).__name__}: {error}", stacklevel=2)
+
+
+def _file_and_name(text: str) -> tuple[str, str] | None:
+    path, colon, name = text.partition(".py:")
+    return (path + ".py", name) if colon and name else None
+
+
+def _from_file(path: str, name: str) -> Metric:
+    """A metric of the user's own file, ``mine.py:tone`` or ``mine.py:tone(level=2)``."""
+    base, params = names.parse(name)
+    if not Path(path).is_file():
+        raise InputError("no such file", path=path)
+    return register_metric(_attribute(path, base), name=base).bind(params)
+
+
+@cache
+def _attribute(path: str, name: str) -> object:
+    module_name = f"steelyard_user_{Path(path).stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise InputError("not a Python file", path=path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"does not load: {type(error).__name__}: {error}", path=path) from error
+    if not hasattr(module, name):
+        public = [key for key in vars(module) if not key.startswith("_")]
+        raise UnknownName(f"no {name!r} in it: {names.did_you_mean(name, public)}", path=path)
+    return getattr(module, name)
