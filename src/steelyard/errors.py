@@ -14,8 +14,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
+from pathlib import Path
 
 
 class SteelyardError(Exception):
@@ -100,3 +102,16 @@ class BadReply(SteelyardError):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
+
+
+def reason_of(error: BaseException) -> str:
+    """An exception in one line: its type, its words, and where it arose.
+
+    >>> reason_of(BadReply("empty", "the reply has no text"))
+    'empty: the reply has no text'
+    """
+    if isinstance(error, AskFailed | BadReply):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

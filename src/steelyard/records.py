@@ -62,6 +62,10 @@ class Sample(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return [self.reference] if isinstance(self.reference, str) else self.reference
 
 
+RagSample = Sample
+"""The same record under its other name."""
+
+
 class Usage(Struct, frozen=True, omit_defaults=True):
     """What requests cost. ``estimated`` counts calls whose endpoint sent no usage block."""
 
@@ -108,7 +112,10 @@ Outcome: TypeAlias = "Value | Undefined"
 
 
 class Score(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One metric on one sample. ``value`` is None unless the status is ``ok``."""
+    """One metric on one sample. ``value`` is None unless the status is ``ok``.
+
+    ``requests`` are the ledger keys of what the rule asked, so that the prompts behind a score can be shown.
+    """
 
     sample: str
     metric: str
@@ -119,6 +126,7 @@ class Score(Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: dict[str, Json] = field(default_factory=dict)
     parts: tuple[float, float] | None = None
     usage: Usage | None = None
+    requests: list[str] = field(default_factory=list)
 
 
 class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=True):

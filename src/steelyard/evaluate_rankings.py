@@ -1,0 +1,295 @@
+"""Weigh rankings: a run or a retriever in, a report out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import names
+from .errors import InputError
+from .metric import Metric
+from .pool import Column
+from .pooling import pool_report
+from .rankings import Compat, Duplicates, Missing, Rankings, Ties
+from .rankings import Undefined as UndefinedPolicy
+from .records import Qrels, Run, Sample
+from .report import DatasetNote, MetricNote, Report, versions
+from .shelf import Asked, ask_for
+from .systems.protocols import document_ids, searcher
+from .trec import load_rankings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    Table = pl.DataFrame | pd.DataFrame
+
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "recall@100")
+NOTHING_RELEVANT = "nothing relevant is judged for this query"
+Tags = Mapping[str, Mapping[str, str]]
+
+
+def evaluate_run(
+    run: Run | Table | str | PathLike[str],
+    qrels: Qrels | Table | str | PathLike[str],
+    metrics: Iterable[str | Metric] = DEFAULT_METRICS,
+    *,
+    compat: Compat = "steelyard",
+    missing: Missing | None = None,
+    undefined: UndefinedPolicy | None = None,
+    duplicates: Duplicates = "error",
+    ties: Ties = "docid",
+    drop_self: bool = False,
+    relevance_level: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    by: Tags | None = None,
+    cluster: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    encoding: str = "utf-8",
+    name: str = "",
+) -> Report:
+    """Measure a run against judgements.
+
+    ``run`` and ``qrels`` are paths, mappings ``{query: {document: number}}`` or DataFrames. A judged query that the
+    run lacks scores 0 (``missing="zero"``) and is named; a query with nothing relevant is undefined. Under
+    ``compat="trec_eval"`` every value is what trec_eval 9.0.8 prints. ``by`` is ``{tag: {query: value}}``.
+
+    Raises InputError for bad input, with file and line, and for metrics that are unknown or no ranking metrics.
+
+    >>> report = evaluate_run({"q1": {"d1": 2.0, "d2": 1.0}}, {"q1": {"d2": 1}}, ["mrr", "recall@1", "ndcg@10"])
+    >>> report.metrics["mrr"], report.metrics["recall@1"], round(report.metrics["ndcg@10"], 4)
+    (0.5, 0.0, 0.6309)
+    """
+    started = time.time()
+    asked = ranking_metrics(metrics)
+    rankings = load_rankings(
+        run,
+        qrels,
+        encoding=encoding,
+        compat=compat,
+        missing=missing,
+        undefined=undefined,
+        duplicates=duplicates,
+        ties=ties,
+        drop_self=drop_self,
+        relevance_level=relevance_level,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    report = weigh(rankings, asked)
+    report.system = name or (rankings.run_id if isinstance(run, str | PathLike) else "")
+    report.dataset = DatasetNote(
+        name=Path(fspath(qrels)).name if isinstance(qrels, str | PathLike) else "", digest=_digest(rankings)
+    )
+    if by:
+        report.samples = [
+            Sample(id=query, tags={tag: values[query] for tag, values in by.items() if query in values})
+            for query in report.ids
+        ]
+    clusters = None if cluster is None else [cluster.get(query, f"(none {query})") for query in report.ids]
+    pool_report(report, by=list(by or ()), clusters=clusters, confidence=confidence, seed=seed)
+    report.run = _stamp(started)
+    return report
+
+
+def evaluate_retrieval(
+    retriever: object,
+    qrels: Qrels,
+    queries: Mapping[str, str],
+    *,
+    k_values: Sequence[int] = (1, 5, 10, 100),
+    metrics: Iterable[str] = ("ndcg", "recall", "precision", "mrr", "map"),
+    limit: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    name: str = "",
+) -> Report:
+    """Ask a retriever every judged query and measure what it finds.
+
+    ``retriever`` has ``.search(query, limit=)`` or ``.retrieve(query, k)``, or is a callable; it gives ids,
+    ``(id, score)`` pairs, hits with ``source_id`` or mappings, best first. Chunks count as their source document, at
+    its best rank. Queries without text or without a positive judgement are skipped. ``metrics`` are measured at
+    every k of ``k_values``; ``limit`` documents are asked for, by default the largest k.
+
+    Raises TypeError for what is no retriever, ValueError for an unknown metric or if nothing can be scored; what
+    the retriever raises goes to the caller, with the query named in a note.
+
+    >>> report = evaluate_retrieval(
+    ...     lambda query, k: ["d2", "d1"], {"q1": {"d1": 1}}, {"q1": "Which?"}, k_values=(1, 2), metrics=("recall", "mrr")
+    ... )
+    >>> report.metrics
+    {'recall@1': 0.0, 'recall@2': 1.0, 'mrr@1': 0.0, 'mrr@2': 0.5}
+    >>> report.n_queries, report.primary is None
+    (1, True)
+    """
+    started = time.time()
+    search = searcher(retriever)
+    if not k_values or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in k_values):
+        raise InputError(f"k_values={k_values!r}: expected whole numbers of at least 1")
+    asked = ranking_metrics(_at_every_k(metrics, k_values))
+    depth = max(k_values) if limit is None else limit
+    if depth < 1:
+        raise InputError(f"limit={limit}: must be at least 1")
+    scorable = {
+        query: grades
+        for query, grades in qrels.items()
+        if (queries.get(query) or "").strip() and any(grade > 0 for grade in grades.values())
+    }
+    if not scorable:
+        raise InputError(_why_nothing(qrels, queries))
+    run: dict[str, dict[str, float]] = {}
+    repeats = 0
+    for query in scorable:
+        try:
+            found, twice = document_ids(search(queries[query], depth), depth)
+        except Exception as error:
+            error.add_note(f"while retrieving for query {query!r}")
+            raise
+        run[query] = {doc: float(len(found) - at) for at, doc in enumerate(found)}
+        repeats += twice
+    rankings = load_rankings(run, scorable, ties="given")
+    report = weigh(rankings, asked)
+    report.system = name or _name_of(retriever)
+    report.k_values = tuple(k_values)
+    report.dataset = DatasetNote(digest=_digest(rankings))
+    report.samples = [
+        Sample(id=query, user_input=queries[query], retrieved_ids=list(run[query]), relevance=dict(scorable[query]))
+        for query in report.ids
+    ]
+    if repeats:
+        report.warnings.append(f"{repeats} repeated documents in the results: each counts once, at its best rank")
+    if left_out := len(qrels) - len(scorable):
+        report.warnings.append(f"{left_out} queries without text or without a positive judgement were skipped")
+    pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
+    report.run = _stamp(started)
+    return report
+
+
+def aevaluate_run(*args: object, **options: object) -> Awaitable[Report]:
+    """``evaluate_run`` for callers with an event loop."""
+    return asyncio.to_thread(evaluate_run, *args, **options)  # type: ignore[arg-type]
+
+
+def aevaluate_retrieval(*args: object, **options: object) -> Awaitable[Report]:
+    """``evaluate_retrieval`` for callers with an event loop."""
+    return asyncio.to_thread(evaluate_retrieval, *args, **options)  # type: ignore[arg-type]
+
+
+def ranking_metrics(metrics: Iterable[str | Metric]) -> list[Asked]:
+    """The ranking metrics of a list of names; anything else on it is an InputError."""
+    asked = ask_for(metrics)
+    if not asked:
+        raise InputError("no metrics asked for")
+    for one in asked:
+        if one.metric.kind != "ranking":
+            raise InputError(f"{one.label} is no ranking metric; `steelyard eval` weighs answers")
+    return asked
+
+
+def weigh(rankings: Rankings, asked: Sequence[Asked]) -> Report:
+    """A report with a column per metric, not yet pooled."""
+    policy = rankings.policy
+    report = Report(kind="ranking", ids=list(rankings.queries), versions=versions())
+    report.policy = {
+        "compat": policy.compat,
+        "missing": policy.missing,
+        "undefined": policy.undefined,
+        "duplicates": policy.duplicates,
+        "ties": policy.ties,
+        "drop_self": policy.drop_self,
+        "relevance_level": policy.relevance_level,
+        "judged_only": policy.judged_only,
+        "depth": policy.depth,
+    }
+    for label, metric in asked:
+        values = np.asarray(metric.rule(rankings, **metric.params), dtype=np.float64)
+        report.columns[label] = Column.of(rankings.settle(values), NOTHING_RELEVANT)
+        report.notes[label] = MetricNote(
+            name=str(metric),
+            way=metric.way,
+            revision=metric.revision,
+            pool=metric.pool,
+            higher_is_better=metric.higher_is_better,
+            bounds=metric.bounds,
+            remedy=metric.remedy,
+        )
+    report.warnings = _warnings(rankings)
+    return report
+
+
+def _warnings(rankings: Rankings) -> list[str]:
+    counts, lines = rankings.counts, []
+    if counts.missing:
+        fate = "score 0" if rankings.policy.missing == "zero" else "are left out"
+        lines.append(f"{len(counts.missing)} judged queries are not in the run and {fate}: {_some(counts.missing)}")
+    if counts.ignored:
+        lines.append(
+            f"{len(counts.ignored)} queries of the run have no judgements and are ignored: {_some(counts.ignored)}"
+        )
+    if counts.tied:
+        order = "the order given" if rankings.policy.ties == "given" else "document id, descending"
+        lines.append(f"{counts.tied} queries have tied scores; ties are broken by {order}")
+    if counts.duplicates:
+        lines.append(f"{counts.duplicates} repeated documents were removed; each counts once, at its best rank")
+    if rankings.policy.drop_self:
+        lines.append(f"{counts.dropped_self} hits equal to their query were dropped")
+    return lines
+
+
+def _some(ids: Sequence[str], most: int = 5) -> str:
+    return ", ".join(ids[:most]) + (f", … ({len(ids) - most} more)" if len(ids) > most else "")
+
+
+def _digest(rankings: Rankings) -> str:
+    """A hash of the judgements that were used: which queries, and their grades."""
+    digest = blake2b(digest_size=12)
+    digest.update("\0".join(rankings.queries).encode("utf-8", "surrogatepass"))
+    digest.update(rankings.judged_starts.astype("<i8").tobytes())
+    digest.update(rankings.judged.astype("<f8").tobytes())
+    return digest.hexdigest()
+
+
+def _at_every_k(metrics: Iterable[str], k_values: Sequence[int]) -> list[str]:
+    """``ndcg`` at every k; a name with its own cut-off stands as it is."""
+    wanted = []
+    for text in [metrics] if isinstance(metrics, str) else metrics:
+        base, params = names.parse(text)
+        takes_k = "k" in ranking_metrics([text])[0].metric.parameters
+        if "k" in params or not takes_k:
+            wanted.append(text)
+        else:
+            wanted += [names.show(base, {**params, "k": k}) for k in k_values]
+    return wanted
+
+
+def _why_nothing(qrels: Qrels, queries: Mapping[str, str]) -> str:
+    if not qrels:
+        return "nothing to score: the qrels are empty"
+    if not set(qrels) & set(queries):
+        return (
+            "nothing to score: qrels and queries share no id"
+            f" (qrels: {_some(list(qrels), 3)}; queries: {_some(list(queries), 3)})"
+        )
+    return "nothing to score: no query has both text and a positive judgement"
+
+
+def _name_of(retriever: object) -> str:
+    own = getattr(retriever, "name", None) or getattr(retriever, "__name__", None)
+    return own if isinstance(own, str) and own != "<lambda>" else type(retriever).__name__
+
+
+def _stamp(started: float) -> dict[str, str | float]:
+    return {
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - started, 3),
+    }

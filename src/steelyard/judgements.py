@@ -1,0 +1,177 @@
+"""Judgements as columns, and the policy by which a run is read against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, WrongType
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Grade: TypeAlias = int | float
+Qrels: TypeAlias = Mapping[str, Mapping[str, Grade]]
+Run: TypeAlias = Mapping[str, Mapping[str, float]]
+
+Compat: TypeAlias = Literal["steelyard", "trec_eval"]
+Missing: TypeAlias = Literal["zero", "skip"]
+Undefined: TypeAlias = Literal["skip", "zero"]
+Duplicates: TypeAlias = Literal["error", "best"]
+Ties: TypeAlias = Literal["docid", "given"]
+
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "compat": ("steelyard", "trec_eval"),
+    "missing": ("zero", "skip", None),
+    "undefined": ("skip", "zero", None),
+    "duplicates": ("error", "best"),
+    "ties": ("docid", "given"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a run is read against qrels; printed in every report.
+
+    ``compat="trec_eval"`` reproduces trec_eval 9.0.8: scores compared in single precision, relevance level 1,
+    undefined values counted as 0, negative grades unjudged, and judged queries absent from the run left out
+    unless ``missing="zero"`` (its ``-c``) is given.
+
+    >>> Policy(compat="trec_eval").missing, Policy().missing
+    ('skip', 'zero')
+    """
+
+    compat: Compat = "steelyard"
+    missing: Missing | None = None
+    undefined: Undefined | None = None
+    duplicates: Duplicates = "error"
+    ties: Ties = "docid"
+    drop_self: bool = False
+    relevance_level: Grade | None = None
+    judged_only: bool = False
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if (value := getattr(self, name)) not in allowed:
+                raise InputError(f"{name}={value!r}: must be {' or '.join(repr(one) for one in allowed if one)}")
+        if self.depth is not None and self.depth < 1:
+            raise InputError(f"depth={self.depth}: must be at least 1")
+        if self.missing is None:
+            object.__setattr__(self, "missing", "skip" if self.trec else "zero")
+        if self.undefined is None:
+            object.__setattr__(self, "undefined", "zero" if self.trec else "skip")
+
+    @property
+    def trec(self) -> bool:
+        """Whether trec_eval is to be reproduced."""
+        return self.compat == "trec_eval"
+
+    @property
+    def level(self) -> Grade | None:
+        """The least relevant grade; None where any positive grade is relevant."""
+        return 1 if self.relevance_level is None and self.trec else self.relevance_level
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """The qrels side of the join: rows of (query, document, grade), grouped by query, queries sorted."""
+
+    queries: Sequence[str]
+    starts: IntArray
+    docs: Sequence[str]
+    grades: FloatArray
+
+    @classmethod
+    def of_columns(cls, queries: Sequence[str], docs: Sequence[str], grades: FloatArray) -> Judgements:
+        """From three columns of equal length, in any order. The same pair twice raises InputError."""
+        known = sorted(set(queries))
+        code = {query: at for at, query in enumerate(known)}
+        codes = np.fromiter(map(code.__getitem__, queries), np.int64, len(queries))
+        pairs = set(zip(queries, docs, strict=True))
+        if len(pairs) < len(docs):
+            query, doc = _first_repeated(zip(queries, docs, strict=True))
+            raise InputError(f"document {doc!r} is judged twice for query {query!r}")
+        order = np.argsort(codes, kind="stable")
+        starts = np.zeros(len(known) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(codes, minlength=len(known)), out=starts[1:])
+        return cls(known, starts, [docs[row] for row in order.tolist()], grades[order])
+
+    @classmethod
+    def of_mapping(cls, qrels: Qrels) -> Judgements:
+        """From ``{query: {document: grade}}``.
+
+        >>> Judgements.of_mapping({"q2": {"d": 1}, "q1": {"b": 0, "a": 2.5}}).grades.tolist()
+        [0.0, 2.5, 1.0]
+        """
+        queries: list[str] = []
+        for query, judged in qrels.items():
+            if not isinstance(judged, Mapping):
+                raise WrongType(f"qrels must be {{query: {{document: grade}}}}, not {query!r}: {judged!r}")
+            queries.extend(repeat(identifier(query, "query"), len(judged)))
+        docs = [identifier(doc, "document") for doc in chain.from_iterable(qrels.values())]
+        if not docs:
+            raise InputError("the qrels are empty")
+        grades = numbers(chain.from_iterable(judged.values() for judged in qrels.values()), len(docs))
+        if grades is None:
+            query, doc, grade = _first_wordy(qrels)
+            raise InputError(f"grade is not a number: {grade!r} (query {query!r}, document {doc!r})")
+        return cls.of_columns(queries, docs, grades)
+
+    def with_self(self) -> Judgements:
+        """The same with a row of grade NaN for each query whose own id is not among its documents."""
+        queries = [self.queries[at] for at in self.query.tolist()]
+        own = set(self.queries) - {query for query, doc in zip(queries, self.docs, strict=True) if query == doc}
+        more = sorted(own)
+        grades = np.concatenate((self.grades, np.full(len(more), np.nan)))
+        return Judgements.of_columns([*queries, *more], [*self.docs, *more], grades)
+
+    @property
+    def query(self) -> IntArray:
+        """The index of each row's query."""
+        return np.repeat(np.arange(len(self.queries), dtype=np.int64), np.diff(self.starts))
+
+    def is_self(self) -> BoolArray:
+        """Which rows judge the document that has the id of the query."""
+        queries = [self.queries[at] for at in self.query.tolist()]
+        return np.array([query == doc for query, doc in zip(queries, self.docs, strict=True)], dtype=bool)
+
+
+def identifier(found: object, what: str) -> str:
+    """An id as text: integers are written out, an absent id is an error and never a match."""
+    if isinstance(found, str) and found:
+        return found
+    if isinstance(found, int | np.integer) and not isinstance(found, bool):
+        return str(int(found))
+    raise InputError(f"{what} id must be text, found {found!r}")
+
+
+def numbers(values: Iterable[object], count: int) -> FloatArray | None:
+    """Values as an array, or None where one of them is no number (text, None, NaN)."""
+    try:
+        array = np.fromiter(values, np.float64, count)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return None if np.isnan(array).any() else array
+
+
+def _first_repeated(pairs: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    seen: set[tuple[str, str]] = set()
+    for pair in pairs:
+        if pair in seen:
+            return pair
+        seen.add(pair)
+    raise AssertionError
+
+
+def _first_wordy(table: Mapping[str, Mapping[str, object]]) -> tuple[str, str, object]:
+    for query, row in table.items():
+        for doc, value in row.items():
+            if numbers([value], 1) is None:
+                return query, doc, value
+    raise AssertionError

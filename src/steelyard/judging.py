@@ -1,0 +1,171 @@
+"""Judged metrics over samples: cells in, columns out, through one engine."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .embedder import Embedder, embedder_of
+from .engine import Cell, Engine, Result
+from .errors import AskFailed, BadReply, InputError, reason_of
+from .judge import LLMJudge, judge_of
+from .plan import Plan, absent, plan_of
+from .pool import Column
+from .records import Json, Sample, Undefined, Usage, Value
+from .shelf import Asked
+
+if TYPE_CHECKING:
+    from .engine import Progress
+
+
+class Key(NamedTuple):
+    """A cell's place: which metric, which sample, which repeat."""
+
+    metric: int
+    row: int
+    repeat: int
+
+
+class Judging:
+    """One engine and what it is asked: keeps the usage and the notes of a run."""
+
+    def __init__(
+        self,
+        *,
+        judge: LLMJudge | str | None,
+        embedder: Embedder | str | None,
+        ledger: str | Path | None = None,
+        concurrency: int = 16,
+        repeats: int = 1,
+        budget: float | None = None,
+        max_calls: int | None = None,
+        offline: bool = False,
+        strict: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        if repeats < 1:
+            raise InputError(f"repeats must be at least 1, not {repeats}")
+        self.judge = None if judge is None else judge_of(judge)
+        self.embedder = None if embedder is None else embedder_of(embedder)
+        self.repeats, self.strict = repeats, strict
+        self.usage, self.warnings = Usage(), list[str]()
+        self._engine = Engine(
+            self.judge,
+            self.embedder,
+            ledger=ledger,
+            concurrency=concurrency,
+            budget=budget,
+            max_calls=max_calls,
+            offline=offline,
+            progress=progress,
+        )
+
+    def columns(self, asked: Sequence[Asked], rows: Sequence[Sample]) -> dict[str, Column]:
+        """Score every metric on every sample; a failure is one cell and never touches another."""
+        self._check(asked)
+        columns = [Column(np.full(len(rows), math.nan)) for _ in asked]
+        waiting: dict[tuple[int, int], list[Result | None]] = {}
+        for result in self._engine.run(self._cells(asked, rows, columns)):
+            key = result.key
+            assert isinstance(key, Key)
+            if self.strict and result.error is not None:
+                raise result.error
+            self.usage += result.usage
+            draws = waiting.setdefault((key.metric, key.row), [None] * self.repeats)
+            draws[key.repeat] = result
+            if all(draw is not None for draw in draws):
+                del waiting[key.metric, key.row]
+                _settle(columns[key.metric], key.row, [draw for draw in draws if draw is not None])
+        self.warnings = list(self._engine.notes)
+        return {one.label: column for one, column in zip(asked, columns, strict=True)}
+
+    def plan(self, asked: Sequence[Asked], rows: Sequence[Sample]) -> Plan:
+        """What ``columns`` would ask, without asking."""
+        judged = [one for one in asked if one.metric.kind == "judged"]
+        if not judged:
+            return Plan(plan_of(asked, rows))
+        self._check(judged)
+        cells = self._cells(judged, rows, [Column(np.full(len(rows), math.nan)) for _ in judged])
+        cost = self._engine.estimate(cells)
+        return Plan(
+            plan_of(asked, rows),
+            cost.calls,
+            cost.cached,
+            cost.prompt_tokens,
+            cost.completion_tokens,
+            cost.embedded,
+            cost.cost,
+        )
+
+    def _check(self, asked: Sequence[Asked]) -> None:
+        """Whether there is somebody to ask, before the first request."""
+        for one in asked:
+            if one.metric.way == "judged" and self.judge is None:
+                raise InputError(f"{one.label} [judged] needs a judge, such as --judge openai:gpt-4o-mini (judge=)")
+            if one.metric.embeds and self.embedder is None:
+                raise InputError(
+                    f"{one.label} needs an embedder, such as --embedder openai:text-embedding-3-small or"
+                    " --embedder local (embedder=)"
+                )
+
+    def _cells(self, asked: Sequence[Asked], rows: Sequence[Sample], columns: Sequence[Column]) -> Iterator[Cell]:
+        """Sample by sample, so that metrics which ask the same of a sample ask it at the same time."""
+        for row, sample in enumerate(rows):
+            for at, one in enumerate(asked):
+                if reason := absent(one, sample):
+                    columns[at].undefined[row] = reason
+                    continue
+                start = partial(one.metric.rule, sample, **one.metric.params)
+                for repeat in range(self.repeats):
+                    yield Cell(Key(at, row, repeat), start, repeat)
+
+
+def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
+    """Put the draws of one cell into its column: their mean, or why there is none."""
+    usage, requests = Usage(), list[str]()
+    for draw in draws:
+        usage += draw.usage
+        requests += draw.requests
+    if requests:
+        column.requests[row] = requests
+    column.usage[row] = usage
+    evidence: dict[str, Json] = {}
+    for draw in draws:
+        if draw.flags:
+            evidence["flags"] = list(draw.flags)
+    failed = next((draw for draw in draws if draw.error is not None), None)
+    if failed is not None and failed.error is not None:
+        count = sum(draw.error is not None for draw in draws)
+        of = f" ({count} of {len(draws)} draws)" if len(draws) > 1 else ""
+        column.failed[row] = reason_of(failed.error) + of
+        column.evidence[row] = evidence | _failure(failed.error)
+        return
+    outcomes = [draw.outcome for draw in draws]
+    values = [one for one in outcomes if isinstance(one, Value)]
+    first = values[0] if values else next(one for one in outcomes if isinstance(one, Undefined))
+    if evidence | first.evidence:
+        column.evidence[row] = {**first.evidence, **evidence}
+    if len(draws) > 1:
+        column.draws[row] = [one.value if isinstance(one, Value) else None for one in outcomes]
+    if not values:
+        assert isinstance(first, Undefined)
+        column.undefined[row] = first.reason
+        return
+    column.values[row] = math.fsum(one.value for one in values) / len(values)
+    parts = [one.parts for one in values if one.parts is not None]
+    if len(parts) == len(values):
+        column.parts[row] = (sum(part[0] for part in parts), sum(part[1] for part in parts))
+
+
+def _failure(error: Exception) -> dict[str, Json]:
+    if isinstance(error, BadReply):
+        return {"reply": error.reply}
+    if isinstance(error, AskFailed):
+        return {}
+    return {"traceback": "".join(traceback.format_exception(error))}

@@ -1,0 +1,53 @@
+"""Which language a text is in, as far as its script and its function words tell."""
+
+from __future__ import annotations
+
+import re
+
+from .scripts import script
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+_FUNCTION_WORDS = {
+    "en": "the of and is was are to in what which who how when where does did for that with from by",
+    "de": "der die das und ist war sind ein eine von zu den dem im nicht was welche wer wie wann wo für mit auf",
+    "fr": "le la les et est était sont un une des du de dans que quel quelle qui comment quand où pour avec sur",
+    "es": "el la los las y es fue son un una de del en que qué cuál quién cómo cuándo dónde para con por",
+    "it": "il lo la gli le e è era sono un una di del della nel che quale chi come quando dove per con dal",
+    "pt": "o a os as e é foi são um uma de do da no na em que qual quem como quando onde para com por",
+    "nl": "de het een en is was zijn van in op dat wat welke wie hoe wanneer waar voor met niet door",
+    "pl": "i w z na jest był są do nie się co który która kto jak kiedy gdzie dla od przez oraz",
+    "sv": "den det en ett och är var av i på att vad vilken vem hur när där för med inte från",
+}
+_VOTES = {language: frozenset(words.split()) for language, words in _FUNCTION_WORDS.items()}
+_SCRIPT_OF_VOTES = "latin"
+
+
+def language(text: str) -> str:
+    """The language of a text in Latin script where its function words agree on one, else the script of the text.
+
+    A guess that would rest on one word, or is as good as another, is not made. Text without letters is ``""``.
+
+    >>> [language(text) for text in ("How long is the refund window?", "Wie lange ist die Frist?", "退款期限", "OK", "7")]
+    ['en', 'de', 'han', 'latin', '']
+    """
+    written = script(text)
+    if written != _SCRIPT_OF_VOTES:
+        return written
+    words = _WORD.findall(text.casefold())
+    votes = sorted(((sum(word in known for word in words), name) for name, known in _VOTES.items()), reverse=True)
+    (most, name), (next_most, _) = votes[:2]
+    return name if most >= 2 and most > next_most else written
+
+
+def differs(text: str, other: str) -> bool:
+    """Whether two texts are plainly in different languages: another script, or other function words.
+
+    >>> differs("How long is the refund window?", "退款期限为三十天。"), differs("Ada Lovelace", "Wer war die Frau?")
+    (True, False)
+    """
+    a, b = language(text), language(other)
+    unsure = {"", _SCRIPT_OF_VOTES}
+    if a == b or "" in (a, b):
+        return False
+    return script(text) != script(other) or not unsure & {a, b}

@@ -1,0 +1,170 @@
+"""Metrics that compare texts word by word, without a model: the samples' side of ``scalars`` and ``ngrams``.
+
+An absent field leaves a metric undefined; a blank response or an empty list of contexts is a bad one and scores by
+formula. Of several references the best counts, unless ``aggregation`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..metric import metric
+from ..records import Sample, Undefined
+from . import ngrams, scalars
+from .ngrams import Part
+from .scalars import Aggregation
+
+NO_REFERENCE = Undefined("no reference")
+ANSWER = ("response", "reference")
+GROUNDS = ("reference", "retrieved_contexts")
+
+
+@metric(needs=ANSWER, aliases=("qa_em", "em"), batch_key="ExactMatch", source="Rajpurkar et al. 2016")
+def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """1 if the normalised response equals the normalised reference, else 0.
+
+    Normalised: see ``normalize_answer``. Punctuation, case and English articles do not count; numbers do, by value.
+    """
+    references = sample.references
+    return scalars.exact_match(sample.response or "", references, aggregation=aggregation) if references else NO_REFERENCE
+
+
+@metric(needs=ANSWER, aliases=("qa_f1", "f1"), batch_key="F1", source="Rajpurkar et al. 2016")
+def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """Harmonic mean of token precision and recall, over the multisets of normalised tokens.
+
+    Range 0 to 1. Both without tokens: 1; one of them: 0. Not the F1 over sets: a repeated word counts as often as it is
+    matched.
+    """
+    references = sample.references
+    return scalars.token_f1(sample.response or "", references, aggregation=aggregation) if references else NO_REFERENCE
+
+
+@metric(needs=ANSWER, aliases=("containment", "has_answer"), source="Chen et al. 2017")
+def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """1 if the reference's normalised tokens stand in the response one after the other, else 0.
+
+    Whole tokens count, not letters: "art" is not in "party". Says nothing of what else the response claims.
+    """
+    references = sample.references
+    return scalars.contains(sample.response or "", references, aggregation=aggregation) if references else NO_REFERENCE
+
+
+@metric(needs=ANSWER, aliases=("edit_distance_similarity", "levenshtein"), source="Levenshtein 1966")
+def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """1 - Levenshtein distance / length of the longer text, over the characters of the normalised texts.
+
+    Range 0 to 1. Unrelated texts share letters by chance: values under 0.4 say little.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return scalars.edit_similarity(sample.response or "", references, aggregation=aggregation)
+
+
+@metric(needs=ANSWER, aliases=("rouge", "rouge1", "rouge_1"), source="Lin 2004")
+def rouge_n(
+    sample: Sample, *, n: int = 1, part: Part = "f", aggregation: Aggregation = "best"
+) -> float | Undefined:
+    """Overlap of n-grams of words as multisets: F1 of its share of the response and of the reference.
+
+    ``part`` gives ``precision`` (share of the response's) or ``recall`` (share of the reference's) instead. Equals
+    rouge-score without stemming on ASCII text; elsewhere words are runs of letters and digits of any script. A text of
+    fewer than n words scores 0.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return ngrams.rouge_n(sample.response or "", references, n=n, part=part, aggregation=aggregation)
+
+
+@metric(needs=ANSWER, aliases=("rougel", "rouge-l"), source="Lin 2004")
+def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "best") -> float | Undefined:
+    """Longest common subsequence of words: F1 of its share of the response and of the reference.
+
+    The sentence-level form: line breaks mean nothing (not rougeLsum). Words and ``part`` as for ``rouge_n``.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return ngrams.rouge_l(sample.response or "", references, part=part, aggregation=aggregation)
+
+
+@metric(needs=ANSWER, aliases=("sentence_bleu", "sacrebleu"), source="Papineni et al. 2002; Post 2018")
+def bleu(
+    sample: Sample,
+    *,
+    order: int = 4,
+    lowercase: bool = False,
+    aggregation: Aggregation | Literal["together"] = "together",
+) -> float | Undefined:
+    """Sentence BLEU: brevity penalty times the geometric mean of clipped n-gram precisions, on a scale of 0 to 1.
+
+    Equals sacrebleu's ``sentence_bleu`` / 100 (13a tokens, exponential smoothing, effective order) on text with spaces
+    between words; graphemes of unspaced scripts are tokens. Several references make one BLEU, as defined; with
+    ``aggregation`` each is scored by itself. The mean over samples is not corpus BLEU, which pools the counts.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return ngrams.bleu(sample.response or "", references, order=order, lowercase=lowercase, aggregation=aggregation)
+
+
+@metric(needs=ANSWER, aliases=("chr_f", "sentence_chrf"), source="Popović 2015; Post 2018")
+def chrf(
+    sample: Sample, *, order: int = 6, words: int = 0, beta: float = 2.0, aggregation: Aggregation = "best"
+) -> float | Undefined:
+    """F-beta of mean precision and mean recall of character n-grams, on a scale of 0 to 1.
+
+    Equals sacrebleu's ``sentence_chrf`` / 100. ``words=2`` makes it chrF++.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return ngrams.chrf(
+        sample.response or "", references, order=order, words=words, beta=beta, aggregation=aggregation
+    )
+
+
+@metric(needs=ANSWER, aliases=("accuracy",), batch_key="Accuracy")
+def typed_accuracy(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """Exact match, meant to be read per kind of question: the same number as ``exact_match --by question_type``.
+
+    Called over columns with ``question_types=`` it gives ``Accuracy_<type>`` and ``Accuracy_Overall``.
+    """
+    return exact_match(sample, aggregation=aggregation)
+
+
+@metric(needs=GROUNDS, way="lexical", name="context_recall")
+def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """Share of the reference's distinct normalised tokens found in the retrieved contexts together.
+
+    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Not the share of statements: that is the judged metric of
+    this name.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return scalars.context_recall(references, sample.retrieved_contexts or [], aggregation=aggregation)
+
+
+@metric(needs=GROUNDS, way="lexical", name="context_precision")
+def context_precision(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
+    """Share of the retrieved contexts that hold at least one of the reference's normalised tokens.
+
+    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Ranks do not count, as they do in the judged metric of this
+    name.
+    """
+    references = sample.references
+    if not references:
+        return NO_REFERENCE
+    return scalars.context_precision(references, sample.retrieved_contexts or [], aggregation=aggregation)
+
+
+@metric(needs=("retrieved_contexts",), aliases=("nonempty_rate",))
+def non_empty_rate(sample: Sample) -> float:
+    """1 if at least one retrieved context is not blank, else 0; the mean is the share of samples with any context.
+
+    Source: Steelyard.
+    """
+    return float(any(context and not context.isspace() for context in sample.retrieved_contexts or []))

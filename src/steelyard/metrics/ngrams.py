@@ -1,0 +1,258 @@
+"""Measures over n-grams and subsequences: ROUGE, BLEU, chrF, over plain strings, on a scale of 0 to 1.
+
+On English text they equal rouge-score (ROUGE), and sacrebleu's sentence scores (BLEU, chrF) divided by 100. Their
+tokenisers see only letters of ASCII, or no word borders in text without spaces; ours generalise them, so that
+identical texts score 1 in every script.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from ..errors import InputError
+from ..scripts import spaced
+from ..text import remembered, words_of
+from .scalars import Aggregation, References, f_measure, over_references, overlap, reference_list
+
+Part: TypeAlias = Literal["f", "precision", "recall"]
+Grams: TypeAlias = Mapping[Hashable, int]
+
+
+def rouge_n(
+    response: str, reference: References, *, n: int = 1, part: Part = "f", aggregation: Aggregation = "best"
+) -> float:
+    """Overlap of the n-grams of words, as multisets: F1 of precision and recall, or one of the two.
+
+    Words are those of ``steelyard.text.words``: on ASCII text the tokens of rouge-score. A text with fewer than n words
+    has no n-grams: 0. Range 0 to 1. Source: Lin 2004.
+
+    >>> rouge_n("the cat sat", "the cat lay"), rouge_n("the cat sat", "the cat lay", n=2)
+    (0.6666666666666666, 0.5)
+    """
+    if n < 1:
+        raise InputError(f"n is {n} (expected 1 or more)")
+    ours = words_of(response)
+    return over_references(lambda one: _rouge_n(ours, words_of(one), n, part), reference, aggregation)
+
+
+def _rouge_n(ours: Sequence[str], theirs: Sequence[str], n: int, part: Part) -> float:
+    n_ours, n_theirs = len(ours) - n + 1, len(theirs) - n + 1
+    if n_ours < 1 or n_theirs < 1:
+        return 0.0
+    return _part(overlap_of(ours, theirs, n), n_ours, n_theirs, part)
+
+
+def rouge_l(response: str, reference: References, *, part: Part = "f", aggregation: Aggregation = "best") -> float:
+    """Longest common subsequence of words: F1 of its share of the response and of the reference, or one of the two.
+
+    Words as for ``rouge_n``; no words: 0. Range 0 to 1. Source: Lin 2004 (sentence level).
+
+    >>> rouge_l("the cat sat on the mat", "the cat is on a mat")
+    0.6666666666666666
+    """
+    ours = words_of(response)
+    return over_references(lambda one: _rouge_l(ours, words_of(one), part), reference, aggregation)
+
+
+def _rouge_l(ours: Sequence[str], theirs: Sequence[str], part: Part) -> float:
+    if not ours or not theirs:
+        return 0.0
+    return _part(common_subsequence(ours, theirs), len(ours), len(theirs), part)
+
+
+def _part(common: int, n_ours: int, n_theirs: int, part: Part) -> float:
+    precision, recall = common / n_ours, common / n_theirs
+    if part == "f":
+        return f_measure(precision, recall)
+    return precision if part == "precision" else recall
+
+
+def common_subsequence(a: Sequence[str], b: Sequence[str]) -> int:
+    """Length of the longest common subsequence: bit-parallel, one machine word for 64 tokens.
+
+    Source: Hyyrö 2004.
+
+    >>> common_subsequence("ABCBDAB", "BDCABA")
+    4
+    """
+    if len(b) > len(a):
+        a, b = b, a
+    places: dict[str, int] = {}
+    for at, token in enumerate(b):
+        places[token] = places.get(token, 0) | 1 << at
+    everywhere = (1 << len(b)) - 1
+    open_places = everywhere
+    for token in a:
+        if token in places:
+            matched = open_places & places[token]
+            open_places = (open_places + matched) | (open_places - matched)
+    return (everywhere & ~open_places).bit_count()
+
+
+def overlap_of(ours: Sequence[str], theirs: Sequence[str], n: int) -> int:
+    """How many n-grams two sequences share, as multisets."""
+    return overlap(grams(ours, n), grams(theirs, n))
+
+
+def grams(sequence: Sequence[str], n: int) -> Counter[Hashable]:
+    """The n-grams of a sequence with their counts."""
+    if n == 1:
+        return Counter(sequence)
+    return Counter(zip(*[sequence[at:] for at in range(n)], strict=False))
+
+
+# The rules of mteval-v13a: symbols stand alone; points and commas too, but not inside numbers; so do dashes
+# after digits. They are applied one after the other, each to the outcome of the one before.
+_SYMBOL = re.compile(r"[!-&(-+/:-@\[-`{-~]")
+_POINT_AFTER_OTHER = re.compile(r"([^0-9])([.,])")
+_POINT_BEFORE_OTHER = re.compile(r"([.,])([^0-9])")
+_DASH_AFTER_DIGIT = re.compile(r"([0-9])-")
+_ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+
+
+@remembered
+def bleu_tokens(text: str) -> tuple[str, ...]:
+    """The tokens of mteval-v13a, after graphemes of unspaced scripts are set apart. Case stays.
+
+    >>> bleu_tokens("It's $3.50, isn't it?")
+    ("It's", '$', '3.50', ',', "isn't", 'it', '?')
+    """
+    text = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    if "&" in text:
+        for entity, character in _ENTITIES:
+            text = text.replace(entity, character)
+    text = _SYMBOL.sub(r" \g<0> ", f" {spaced(text)} ")
+    if "." in text or "," in text:
+        text = _POINT_AFTER_OTHER.sub(r"\1 \2 ", text)
+        text = _POINT_BEFORE_OTHER.sub(r" \1 \2", text)
+    if "-" in text:
+        text = _DASH_AFTER_DIGIT.sub(r"\1 - ", text)
+    return tuple(text.split())
+
+
+def bleu(
+    response: str,
+    reference: References,
+    *,
+    order: int = 4,
+    lowercase: bool = False,
+    aggregation: Aggregation | Literal["together"] = "together",
+) -> float:
+    """Sentence BLEU: brevity penalty times the geometric mean of the clipped n-gram precisions, n = 1 to ``order``.
+
+    Orders longer than the response are left out; an order without a match counts 1 / (2^i x n-grams) at the i-th such
+    order (exponential smoothing); no match at all: 0. Several references are one BLEU by definition: counts are
+    clipped by the reference that has most, the penalty takes the length nearest to the response's. ``aggregation``
+    ``best``, ``mean`` or ``worst`` scores each by itself instead. Tokens: ``bleu_tokens``; case counts unless
+    ``lowercase``. Range 0 to 1. Source: Papineni et al. 2002; Chen and Cherry 2014 (smoothing); Post 2018 (sacrebleu).
+
+    >>> round(bleu("the cat sat on the mat", "the cat sat on a mat"), 4)
+    0.5373
+    """
+    if order < 1:
+        raise InputError(f"order is {order} (expected 1 or more)")
+    references = reference_list(reference)
+    if lowercase:
+        response, references = response.lower(), [one.lower() for one in references]
+    if aggregation == "together" or len(references) == 1:
+        return _bleu(bleu_tokens(response), [bleu_tokens(one) for one in references], order)
+    ours = bleu_tokens(response)
+    return over_references(lambda one: _bleu(ours, [bleu_tokens(one)], order), references, aggregation)
+
+
+def _bleu(ours: Sequence[str], references: Sequence[Sequence[str]], order: int) -> float:
+    matches = _clipped_matches(ours, references, order)
+    if not any(matches):
+        return 0.0
+    nearest = min(map(len, references), key=lambda length: (abs(length - len(ours)), length))
+    penalty = math.exp(1 - nearest / len(ours)) if len(ours) < nearest else 1.0
+    logs, smoothing = 0.0, 1.0
+    for n, matched in enumerate(matches, 1):
+        if not matched:
+            smoothing *= 2
+        logs += math.log((matched or 1 / smoothing) / (len(ours) - n + 1))
+    return min(1.0, penalty * math.exp(logs / len(matches)))
+
+
+def _clipped_matches(ours: Sequence[str], references: Sequence[Sequence[str]], order: int) -> list[int]:
+    """Matched n-grams for each order that the response is long enough for."""
+    matches: list[int] = []
+    for n in range(1, min(order, len(ours)) + 1):
+        if n > 1 and not matches[-1]:  # no n-gram without its beginning
+            matches.append(0)
+            continue
+        theirs = [grams(one, n) for one in references]
+        most = theirs[0]
+        for one in theirs[1:]:
+            most = most | one
+        matches.append(overlap(grams(ours, n), most))
+    return matches
+
+
+_EDGES = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+def chrf(
+    response: str,
+    reference: References,
+    *,
+    order: int = 6,
+    words: int = 0,
+    beta: float = 2.0,
+    aggregation: Aggregation = "best",
+) -> float:
+    """F-beta of the mean precision and mean recall of character n-grams, n = 1 to ``order``, white space left out.
+
+    With ``words=2`` n-grams of words up to that order count too (chrF++). An order for which either text is too short is
+    left out of the means. Case counts. Empty text: 0. Range 0 to 1. Source: Popović 2015, 2017; Post 2018 (sacrebleu).
+
+    >>> round(chrf("the cat sat", "the cat lay"), 4)
+    0.5207
+    """
+    if order < 0 or words < 0 or order + words < 1:
+        raise InputError(f"order is {order} and words is {words} (expected one of them to be 1 or more)")
+    ours = _chrf_units(response)
+    return over_references(lambda one: _chrf(ours, _chrf_units(one), (order, words), beta), reference, aggregation)
+
+
+def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, int], beta: float) -> float:
+    precisions, recalls, defined = 0.0, 0.0, 0
+    for mine, other, order in zip(ours, theirs, orders, strict=True):
+        matched = -1
+        for n in range(1, min(order, len(mine), len(other)) + 1):
+            if matched != 0:  # no n-gram without its beginning
+                matched = overlap(_slices(mine, n), _slices(other, n))
+            precisions += matched / (len(mine) - n + 1)
+            recalls += matched / (len(other) - n + 1)
+            defined += 1
+    return f_measure(precisions / defined, recalls / defined, beta) if defined else 0.0
+
+
+_Units: TypeAlias = tuple[str, tuple[str, ...]]
+"""What chrF takes n-grams of: the characters without white space, and the words."""
+
+
+@remembered
+def _chrf_units(text: str) -> _Units:
+    return "".join(text.split()), tuple(_words_and_edges(text))
+
+
+def _words_and_edges(text: str) -> list[str]:
+    """Words with one mark of punctuation cut off, from the end or else from the beginning, as chrF++ has them."""
+    found: list[str] = []
+    for word in text.split():
+        if len(word) > 1 and word[-1] in _EDGES:
+            found += [word[:-1], word[-1]]
+        elif len(word) > 1 and word[0] in _EDGES:
+            found += [word[0], word[1:]]
+        else:
+            found.append(word)
+    return found
+
+
+def _slices(sequence: str | tuple[str, ...], n: int) -> Counter[Hashable]:
+    return Counter([sequence[at : at + n] for at in range(len(sequence) - n + 1)])

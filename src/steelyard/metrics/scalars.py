@@ -1,0 +1,150 @@
+"""The lexical measures over plain strings: what the metrics of the same names compute for one sample.
+
+``reference`` is one text or a list of accepted ones; of several the best counts, unless ``aggregation`` says
+otherwise. A blank response is a bad response and scores by formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from ..errors import InputError
+from ..scripts import joined
+from ..text import normal_form, token_counts, tokens_of
+
+Aggregation: TypeAlias = Literal["best", "mean", "worst"]
+References: TypeAlias = str | Sequence[str]
+
+
+def over_references(score: Callable[[str], float], reference: References, aggregation: Aggregation = "best") -> float:
+    """Score each reference by itself and reduce: the best (default), the mean, or the worst."""
+    references = reference_list(reference)
+    if len(references) == 1:
+        return score(references[0])
+    values = [score(one) for one in references]
+    if aggregation == "mean":
+        return sum(values) / len(values)
+    return max(values) if aggregation == "best" else min(values)
+
+
+def reference_list(reference: References) -> Sequence[str]:
+    """The references as a list; an empty list is an error, for there is nothing to compare with."""
+    references = [reference] if isinstance(reference, str) else reference
+    if not references:
+        raise InputError("no reference (expected a text or a list of accepted texts)")
+    return references
+
+
+def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
+    """(1 + beta^2) P R / (beta^2 P + R); 0 where both are 0."""
+    weighted = beta * beta * precision + recall
+    return (1 + beta * beta) * precision * recall / weighted if weighted > 0 else 0.0
+
+
+def overlap(a: Mapping[str, int], b: Mapping[str, int]) -> int:
+    """Size of the multiset intersection."""
+    if len(b) < len(a):
+        a, b = b, a
+    return sum([min(count, b[key]) for key, count in a.items() if key in b])
+
+
+def exact_match(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
+    """1 if the normalised texts are equal, else 0.
+
+    See ``normalize_answer`` for what normalised means. Source: Rajpurkar et al. 2016 (SQuAD).
+
+    >>> exact_match("The Eiffel Tower!", "eiffel tower"), exact_match("-5", "5")
+    (1.0, 0.0)
+    >>> exact_match("Ada", ["Ada Lovelace", "ada"])
+    1.0
+    """
+    normal = normal_form(response)
+    return over_references(lambda one: float(normal_form(one) == normal), reference, aggregation)
+
+
+def token_f1(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
+    """Harmonic mean of the precision and recall of the response's normalised tokens, as multisets.
+
+    Both without tokens: 1; one of them: 0. Range 0 to 1, symmetric. Source: Rajpurkar et al. 2016 (SQuAD).
+
+    >>> token_f1("born in Paris", "Paris, France")
+    0.4
+    """
+    return over_references(lambda one: _token_f1(response, one), reference, aggregation)
+
+
+def _token_f1(response: str, reference: str) -> float:
+    ours, theirs = tokens_of(response), tokens_of(reference)
+    if not ours or not theirs:
+        return float(not ours and not theirs)
+    return 2 * overlap(token_counts(response), token_counts(reference)) / (len(ours) + len(theirs))
+
+
+def contains(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
+    """1 if the reference's normalised tokens occur in the response one after the other, else 0.
+
+    Whole tokens: "art" does not occur in "party". A reference without tokens occurs only in a response without any.
+    Source: Chen et al. 2017 (open-domain question answering).
+
+    >>> contains("It was Ada Lovelace, in 1843.", "ada lovelace"), contains("a party", "art")
+    (1.0, 0.0)
+    """
+    haystack = f" {normal_form(response)} "
+    return over_references(lambda one: _contains(haystack, normal_form(one)), reference, aggregation)
+
+
+def _contains(haystack: str, needle: str) -> float:
+    return float(f" {needle} " in haystack) if needle else float(not haystack.strip())
+
+
+def edit_similarity(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
+    """1 - Levenshtein distance / length of the longer text, over the characters of the normalised texts.
+
+    Both empty: 1. Range 0 to 1, symmetric. Texts that have nothing in common still share some letters: values under
+    0.4 say little. Source: Levenshtein 1966.
+
+    >>> round(edit_similarity("kitten", "sitting"), 4)
+    0.5714
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    ours = joined(normal_form(response))
+    return over_references(
+        lambda one: float(Levenshtein.normalized_similarity(ours, joined(normal_form(one)))), reference, aggregation
+    )
+
+
+def context_recall(reference: References, contexts: Iterable[str], *, aggregation: Aggregation = "best") -> float:
+    """Share of the reference's distinct normalised tokens that the contexts hold together.
+
+    No contexts: 0. Reference without tokens: 0. Does not depend on the order of the contexts.
+
+    >>> context_recall("Paris, France", ["The capital is Paris.", "It lies on the Seine."])
+    0.5
+    """
+    counts = [token_counts(context) for context in contexts]
+    return over_references(lambda one: _found_share(token_counts(one), counts), reference, aggregation)
+
+
+def _found_share(wanted: Iterable[str], contexts: Sequence[Mapping[str, int]]) -> float:
+    tokens = list(wanted)
+    found = sum(any(token in context for context in contexts) for token in tokens)
+    return found / len(tokens) if tokens else 0.0
+
+
+def context_precision(reference: References, contexts: Iterable[str], *, aggregation: Aggregation = "best") -> float:
+    """Share of the contexts that hold at least one of the reference's normalised tokens.
+
+    No contexts: 0. Reference without tokens: 0. Does not depend on the order of the contexts.
+
+    >>> context_precision("Paris, France", ["The capital is Paris.", "It lies on the Seine."])
+    0.5
+    """
+    counts = [token_counts(context) for context in contexts]
+    return over_references(lambda one: _useful_share(token_counts(one), counts), reference, aggregation)
+
+
+def _useful_share(wanted: Mapping[str, int], contexts: Sequence[Mapping[str, int]]) -> float:
+    useful = sum(not wanted.keys().isdisjoint(context) for context in contexts)
+    return useful / len(contexts) if contexts else 0.0

@@ -1,0 +1,242 @@
+"""How judged metrics ask: claims of a text, support for claims, one verdict per numbered text.
+
+Rules of this file: items are numbered by us and answered by number; what a judge does not answer is asked item by
+item and then fails, never guessed; what does not fit the judge's window is judged in parts, never cut. Equal
+questions render to equal prompts, so metrics that share them pay once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..errors import AskFailed, BadReply
+from ..flow import Numbered, Prompt, Requests, ask, items, request
+from ..records import Json, Outcome, Sample, Undefined, Value
+
+T = TypeVar("T")
+Item = TypeVar("Item", bound=Struct)
+Steps: TypeAlias = Generator[Requests, Any, T]
+"""A part of a rule: it yields requests and returns a T."""
+
+YesNo: TypeAlias = Literal["yes", "no"]
+Passages: TypeAlias = Literal["together", "each"]
+"""Whether contexts are judged in one request, or one request each."""
+
+TOO_LONG = "context_too_long"
+_SHORTEST = 400
+_OVERLAP = 300
+
+
+SPLIT = Prompt(
+    "List the factual claims of the text. Each is one short sentence that stands alone (pronouns resolved, the"
+    " question used only for that) and adds nothing. A text that claims nothing, such as a refusal or a question,"
+    " has an empty list."
+)
+
+
+class Claims(Struct):
+    """The claims of a text."""
+
+    claims: list[str]
+
+
+def claims_of(text: str, question: str | None) -> Steps[list[str]]:
+    """The distinct factual claims of a text, each understandable by itself; none where it claims nothing."""
+    fields = {"question": question} if question else {}
+    reply = yield from ask(SPLIT, Claims, **fields, text=text)
+    return distinct(reply.claims)
+
+
+CHECK = Prompt(
+    "For each claim: do the sources state or plainly imply it? Nothing else counts, your own knowledge neither."
+    " Give a reason (one sentence), the verdict yes or no, and in passages the numbers of all sources that support it."
+)
+
+
+class Support(Struct):
+    """What the judge says of one claim; ``passages`` are numbers of sources."""
+
+    reason: str
+    verdict: YesNo
+    passages: list[int]
+
+
+@lru_cache(maxsize=256)
+def support_shape(sources: int, extra: str = "") -> type[Support]:
+    """``Support`` whose numbers are those of the sources; ``extra`` names a text that comes first."""
+    number = Annotated[int, Meta(ge=1, le=sources)]
+    first: list[tuple[str, type]] = [(extra, str)] if extra else []
+    fields = [*first, ("reason", str), ("verdict", YesNo), ("passages", list[number])]  # type: ignore[valid-type]
+    return msgspec.defstruct("Support", fields, bases=(Support,))
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """One claim, checked. ``passages`` are the numbers (from 1) of the sources that support it by the judge's word.
+
+    ``in_parts`` says that the sources did not fit the judge's window together.
+    """
+
+    claim: str
+    verdict: YesNo
+    reason: str = ""
+    passages: list[int] = []
+    in_parts: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the sources support the claim."""
+        return self.verdict == "yes"
+
+
+def finding(claim: str, support: Support, sources: int) -> Finding:
+    """A judge's word on a claim: an unsupported claim has no passages, one source needs no number."""
+    if support.verdict == "no":
+        return Finding(claim, "no", support.reason)
+    return Finding(claim, "yes", support.reason, [1] if sources == 1 else sorted(set(support.passages)))
+
+
+def check(claims: Sequence[str], sources: Sequence[str], *, passages: Passages = "together") -> Steps[list[Finding]]:
+    """Whether the sources support each claim: together, or (``each``) any one of them by itself.
+
+    Sources that exceed the judge's window are judged in halves, a single one in overlapping halves of its text, and
+    a claim is supported if a part supports it.
+    """
+    if passages == "together" or len(sources) == 1:
+        try:
+            shape = support_shape(len(sources))
+            replies = yield from judged(CHECK, shape, claims, of="claim", source=sources)
+            return [finding(claim, reply, len(sources)) for claim, reply in zip(claims, replies, strict=True)]
+        except AskFailed as error:
+            parts = _parts(sources, error)
+    else:
+        parts = [(number, [source]) for number, source in enumerate(sources)]
+    found = []
+    for before, part in parts:
+        one = yield from check(claims, part)
+        found.append([_shifted(each, before) for each in one])
+    return [_merged(same, in_parts=passages == "together") for same in zip(*found, strict=True)]
+
+
+def _shifted(one: Finding, before: int) -> Finding:
+    return msgspec.structs.replace(one, passages=[number + before for number in one.passages])
+
+
+def _merged(same: Sequence[Finding], *, in_parts: bool) -> Finding:
+    supporting = [one for one in same if one.holds]
+    numbers = sorted({number for one in supporting for number in one.passages})
+    first = (supporting or same)[0]
+    return msgspec.structs.replace(first, passages=numbers, in_parts=in_parts or any(one.in_parts for one in same))
+
+
+def judged(
+    prompt: Prompt, item: type[Item], texts: Sequence[str], *, of: str, each: bool = False, **fields: str | Sequence[str]
+) -> Steps[list[Item]]:
+    """One reply of the shape ``item`` per text, in one request that numbers them.
+
+    An unusable reply to all of them (too few, too many, cut off) is asked for text by text, and fails as
+    BadReply where that does not help. ``each`` asks text by text at once.
+    """
+    whole: BadReply | None = None
+    if len(texts) > 1 and not each:
+        try:
+            reply = yield request(prompt, Numbered(item).of(len(texts)), **fields, **{of: texts})
+            return items(reply)
+        except BadReply as error:
+            whole = error
+    try:
+        one = Numbered(item).of(1)
+        replies = yield [request(prompt, one, **fields, **{of: [text]}) for text in texts]
+    except BadReply as error:
+        if whole is None:
+            raise
+        message = f"expected {len(texts)} verdicts, got {_count(whole.reply)} ({whole.message}); one by one: {error}"
+        raise BadReply(whole.kind, message, whole.reply) from error
+    return [items(reply)[0] for reply in replies]
+
+
+def _count(reply: str | None) -> str:
+    """How many items an unusable reply holds, for the message; ``none that can be read`` where it is no JSON."""
+    try:
+        held = msgspec.json.decode(reply or "")
+    except (msgspec.DecodeError, UnicodeError):
+        return "none that can be read"
+    lists = [len(value) for value in held.values() if isinstance(value, list)] if isinstance(held, dict) else []
+    return str(max(lists, default=len(held))) if isinstance(held, dict | list) else "1"
+
+
+def judged_passages(
+    prompt: Prompt,
+    item: type[Item],
+    contexts: Sequence[str],
+    *,
+    merit: Callable[[Item], int],
+    passages: Passages = "together",
+    **fields: str | Sequence[str],
+) -> Steps[list[Item]]:
+    """One reply per context, as ``judged``. Contexts that exceed the judge's window are judged in halves; of the
+    overlapping parts of a single one, the reply of highest ``merit`` counts."""
+    try:
+        return (yield from judged(prompt, item, contexts, of="context", each=passages == "each", **fields))
+    except AskFailed as error:
+        parts = _parts(contexts, error)
+    found: list[Item] = []
+    for _, part in parts:
+        found += yield from judged_passages(prompt, item, part, merit=merit, passages=passages, **fields)
+    return [max(found, key=merit)] if len(contexts) == 1 else found
+
+
+def _parts(texts: Sequence[str], error: AskFailed) -> list[tuple[int, list[str]]]:
+    """Two parts of texts that do not fit the window, each with the number of texts before it; else the error."""
+    if error.kind != TOO_LONG:
+        raise error
+    if len(texts) > 1:
+        middle = len(texts) // 2
+        return [(0, list(texts[:middle])), (middle, list(texts[middle:]))]
+    if not texts or len(texts[0]) <= _SHORTEST:
+        raise error
+    return [(0, [window]) for window in windows(texts[0])]
+
+
+def windows(text: str) -> list[str]:
+    """The two halves of a text, cut at white space where there is some, that share what stands around the middle.
+
+    >>> left, right = windows("Filler sentence. " * 60)
+    >>> len(left) < 1020 and len(right) < 1020 and left[-100:] in right
+    True
+    """
+    middle, reach = len(text) // 2, min(_OVERLAP, len(text) // 8)
+    end, start = text.find(" ", middle + reach), text.rfind(" ", 0, middle - reach)
+    end = end if 0 <= end < middle + 2 * reach else middle + reach
+    start = start + 1 if start > middle - 2 * reach else middle - reach
+    return [text[:end], text[start:]]
+
+
+def over_references(
+    sample: Sample, one: Callable[[str], Steps[Outcome]], *, best: Callable[..., Value] = max
+) -> Steps[Outcome]:
+    """Judge a sample against each accepted reference; the best value counts."""
+    outcomes: list[Outcome] = []
+    for reference in sample.references:
+        if reference.strip():
+            outcomes.append((yield from one(reference)))
+    values = [found for found in outcomes if isinstance(found, Value)]
+    if values:
+        return best(values, key=lambda found: found.value)
+    return outcomes[0] if outcomes else Undefined("no reference")
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Texts without blank ones and repetitions (case and white space apart), in their order."""
+    kept = {" ".join(text.casefold().split()): text.strip() for text in reversed(list(texts)) if text.strip()}
+    return list(reversed(kept.values()))
+
+
+def plain(things: Sequence[Struct]) -> list[Json]:
+    """Structs as evidence: plain JSON."""
+    told: list[Json] = msgspec.to_builtins(list(things))
+    return told

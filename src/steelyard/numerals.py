@@ -1,0 +1,58 @@
+"""Numbers in running text: where they are, and one spelling for equal values."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+CURRENCIES = r"$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u0e3f\u17db\u20a0-\u20c0"
+"""The currency signs, as the inside of a character class."""
+
+_OPEN = rf"(?:^|(?<=[\s(\[{{\"'=:;,/<>~{CURRENCIES}]))"
+NUMBER = re.compile(rf"((?:{_OPEN}(?:-[{CURRENCIES}]?\.?|\.))?[0-9]+(?:[.,][0-9]+)*(?:e[-+]?[0-9]+\b)?)")
+"""A number: sign, digits with points and commas inside, exponent.
+
+A hyphen is a minus only where nothing stands before it that it could join or subtract from: ``-5``, ``(-5)``,
+``-$5``, but not ``1990-1995`` or ``covid-19``.
+"""
+
+_FRONT = re.compile(rf"-?[{CURRENCIES}]?")
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")
+_GROUPED_BY_POINTS = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
+_DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)?\.[0-9]+")
+_EITHER_WAY = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
+
+
+@lru_cache(maxsize=4096)
+def by_value(number: str) -> str:
+    """One spelling for all spellings of a number that can be read in one way only.
+
+    Thousands lose their separators and decimals their trailing zeros. What could be read in two ways stays as it
+    is: ``1.000`` (one, or a thousand), ``1,5`` (one and a half, or two numbers), ``1.2.3``, ``007``.
+
+    >>> [by_value(number) for number in ("1,000.50", "1,00,000", "1.234,56", "-$3.10", ".5", "1e-05")]
+    ['1000.5', '100000', '1234.56', '-3.1', '0.5', '1e-5']
+    >>> [by_value(number) for number in ("1.000", "1,5", "1.2.3", "007")]
+    ['1.000', '1,5', '1.2.3', '007']
+    """
+    digits, _, exponent = number.partition("e")
+    sign = "-" if digits.startswith("-") else ""
+    digits = _FRONT.sub("", digits, count=1)
+    if _GROUPED.fullmatch(digits):
+        digits = digits.replace(",", "")
+    elif _GROUPED_BY_POINTS.fullmatch(digits):
+        digits = digits.replace(".", "").replace(",", ".")
+    elif _EITHER_WAY.fullmatch(digits):
+        return sign + digits + _power(exponent)
+    if _DECIMAL.fullmatch(digits):
+        whole, _, fraction = digits.partition(".")
+        fraction = fraction.rstrip("0")
+        digits = (whole or "0") + ("." + fraction if fraction else "")
+    return (sign if digits != "0" else "") + digits + _power(exponent)
+
+
+def _power(exponent: str) -> str:
+    if not exponent:
+        return ""
+    minus = "-" if exponent.startswith("-") else ""
+    return f"e{minus}{exponent.lstrip('+-').lstrip('0') or '0'}"

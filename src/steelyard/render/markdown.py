@@ -1,0 +1,44 @@
+"""A report as Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from ..report import Report
+from .table import Table, estimates, facts, failures, remedies, slices
+from .text import title
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is.
+
+    >>> escape("a|b <img> [x](javascript:y)")
+    'a\\\\|b \\\\<img\\\\> \\\\[x\\\\](javascript:y)'
+    """
+    return _SPECIAL.sub(r"\\\1", text).replace("\n", " ").replace("\r", " ")
+
+
+def markdown_table(table: Table) -> list[str]:
+    """A pipe table."""
+    rule = ["---:" if at in table.right else "---" for at in range(len(table.head))]
+    return [f"| {' | '.join(cells)} |" for cells in (table.head, rule)] + [
+        f"| {' | '.join(map(escape, row))} |" for row in table.rows
+    ]
+
+
+def markdown(report: Report) -> str:
+    """Title, table of estimates, slices, failures, remedies, provenance."""
+    lines = [f"# {escape(title(report))}", "", *markdown_table(estimates(report))]
+    for name, table in slices(report):
+        lines += ["", f"## {escape(name)}", "", *markdown_table(table)]
+    for heading, notes in (
+        ("Failed", failures(report)),
+        ("Notes", report.warnings),
+        ("First remedies", remedies(report)),
+    ):
+        if notes:
+            lines += ["", f"## {heading}", "", *(f"- {escape(note)}" for note in notes)]
+    lines += ["", "## Provenance", "", *(f"- {key}: {escape(value)}" for key, value in facts(report))]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,166 @@
+"""The rows that every rendering of a report shows, and how numbers are written."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..records import Estimate
+from ..report import MetricNote, Report
+
+HEAD = ("metric", "value", "95 % interval", "n", "undefined", "failed", "if failures are 0 – 1", "pass rate")
+
+
+class Table(NamedTuple):
+    """A head and rows of text; ``right`` are the columns whose cells align right."""
+
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    right: frozenset[int] = frozenset()
+
+
+def number(value: float | None, *, digits: int = 4) -> str:
+    """A value for people: ``–`` where there is none, counts without decimals.
+
+    >>> number(0.5), number(None), number(1234.0, digits=0)
+    ('0.5000', '–', '1234')
+    """
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def span(low: float | None, high: float | None, *, digits: int = 4) -> str:
+    """An interval: ``0.41 – 0.52``."""
+    return "–" if low is None or high is None else f"{low:.{digits}f} – {high:.{digits}f}"
+
+
+def shown_name(label: str, note: MetricNote) -> str:
+    """The metric with its way where it has one: ``faithfulness [lexical]``."""
+    return label if note.way in {"ranking", "custom"} or label.startswith(f"{note.way}.") else f"{label} [{note.way}]"
+
+
+def estimates(report: Report, part: Mapping[str, Estimate] | None = None, *, scale: float = 1.0) -> Table:
+    """One row per metric. Columns that say nothing (no failures, no thresholds) are left out."""
+    chosen = part if part is not None else report.estimates
+    rows = [_row(label, one, report.notes[label], scale) for label, one in chosen.items()]
+    levels = {one.confidence for one in chosen.values()} or {0.95}
+    head = list(HEAD)
+    head[2] = f"{min(levels) * 100:g} % interval"
+    keep = [at for at in range(len(head)) if at < 6 or any(row[at] != "–" for row in rows)]
+    return Table(
+        tuple(head[at] for at in keep),
+        [tuple(row[at] for at in keep) for row in rows],
+        frozenset(at for at, column in enumerate(keep) if column > 0),
+    )
+
+
+def _row(label: str, one: Estimate, note: MetricNote, scale: float) -> tuple[str, ...]:
+    digits = 0 if one.pool == "total" else 4
+    factor = scale if note.bounds == (0.0, 1.0) else 1.0
+
+    def times(value: float | None) -> float | None:
+        return None if value is None else value * factor
+
+    rate = "–"
+    if one.pass_rate is not None:
+        sign = "≥" if note.higher_is_better else "≤"
+        passed = round(one.pass_rate * one.n)
+        rate = f"{passed}/{one.n} {sign} {one.threshold:g} ({span(one.pass_low, one.pass_high, digits=2)})"
+    failures = "–"
+    if one.failed:
+        failures = span(times(one.if_failed_zero), times(one.if_failed_one))
+    return (
+        shown_name(label, note),
+        number(times(one.value), digits=digits),
+        span(times(one.low), times(one.high), digits=digits),
+        str(one.n),
+        str(one.undefined),
+        str(one.failed),
+        failures,
+        rate,
+    )
+
+
+def slices(report: Report) -> list[tuple[str, Table]]:
+    """A table per slice, in order."""
+    return [(name, estimates(report, part)) for name, part in report.slices.items()]
+
+
+def facts(report: Report) -> list[tuple[str, str]]:
+    """Provenance in pairs: what was weighed, by whom, how."""
+    pairs = [
+        ("system", report.system),
+        ("dataset", " ".join(filter(None, [report.dataset.name, report.dataset.version or ""]))),
+        ("digest", report.dataset.digest),
+        ("judge", report.judge or ""),
+        ("embedder", report.embedder or ""),
+        ("policy", ", ".join(f"{key}={_plain(value)}" for key, value in report.policy.items())),
+        ("intervals", ", ".join(sorted({one.method for one in report.estimates.values() if one.method}))),
+        ("versions", ", ".join(f"{key} {value}" for key, value in report.versions.items())),
+    ]
+    usage = report.usage
+    if usage.calls or usage.cached or usage.embedded:
+        cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
+        guessed = f", usage estimated for {usage.estimated} calls" if usage.estimated else ""
+        pairs.append(
+            (
+                "usage",
+                f"{usage.calls} calls, {usage.cached} cached, {usage.prompt_tokens} + {usage.completion_tokens} tokens"
+                f"{cost}{guessed}",
+            )
+        )
+    return [(key, value) for key, value in pairs if value]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def remedies(report: Report, *, below: float = 0.5) -> list[str]:
+    """The first thing to do about metrics whose pooled value is low."""
+    return [
+        f"{label} is {number(one.value, digits=2)}: {note.remedy}"
+        for label, one in report.estimates.items()
+        for note in [report.notes[label]]
+        if note.remedy and one.value is not None and (one.value < below) == note.higher_is_better
+    ]
+
+
+def failures(report: Report, *, most: int = 5) -> list[str]:
+    """The reasons of failed cells, most frequent first, each with its first sample."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for label, column in report.columns.items():
+        for row, reason in column.failed.items():
+            seen.setdefault((label, reason), []).append(report.ids[row])
+    ranked = sorted(seen.items(), key=lambda item: -len(item[1]))
+    lines = [
+        f"{label}: {len(ids)} failed: {reason} (first: {min(ids, key=report.ids.index)})"
+        for (label, reason), ids in ranked[:most]
+    ]
+    return lines + ([f"… and {len(ranked) - most} more reasons"] if len(ranked) > most else [])
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes: wide characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def aligned(table: Table) -> list[str]:
+    """The table as lines of text with a rule below the head."""
+    lines: Sequence[tuple[str, ...]] = [table.head, *table.rows]
+    widths = [max(width(line[at]) for line in lines) for at in range(len(table.head))]
+
+    def line(cells: tuple[str, ...]) -> str:
+        padded = [
+            " " * (widths[at] - width(cell)) + cell if at in table.right else cell + " " * (widths[at] - width(cell))
+            for at, cell in enumerate(cells)
+        ]
+        return "  ".join(padded).rstrip()
+
+    return [line(table.head), "  ".join("─" * one for one in widths), *map(line, table.rows)]

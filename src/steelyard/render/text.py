@@ -1,0 +1,31 @@
+"""A report for the terminal."""
+
+from __future__ import annotations
+
+from ..report import Report
+from .table import aligned, estimates, facts, failures, remedies, slices
+
+
+def text(report: Report, *, scale: float = 1.0) -> str:
+    """Title, table of estimates, slices, failures, remedies, provenance."""
+    lines = [title(report), "", *aligned(estimates(report, scale=scale))]
+    for name, table in slices(report):
+        lines += ["", name, *aligned(table)]
+    for heading, notes in (
+        ("failed", failures(report)),
+        ("notes", report.warnings),
+        ("first remedies", remedies(report)),
+    ):
+        if notes:
+            lines += ["", f"{heading}:", *(f"  {note}" for note in notes)]
+    pairs = facts(report)
+    pad = max((len(key) for key, _ in pairs), default=0)
+    lines += ["", *(f"{key:<{pad}}  {value}" for key, value in pairs if key != "system")]
+    return "\n".join(lines)
+
+
+def title(report: Report) -> str:
+    """What was weighed and how much of it."""
+    what = "queries" if report.kind == "ranking" else "samples"
+    name = " · ".join(filter(None, [report.system, report.dataset.name]))
+    return f"{name + ' · ' if name else ''}{report.n_samples} {what}"

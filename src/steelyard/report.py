@@ -1,0 +1,255 @@
+"""All that a later reader needs to trust a number or to compare it.
+
+A report is columnar: ids, and per metric a column of scores with reasons, evidence and usage. It saves as strict
+JSON in one file and loads back equal. Times, cached counts and durations stand in one ``run`` block; everything
+else of two equal runs is the same to the byte.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from . import names
+from .errors import InputError
+from .pool import Column, passes
+from .records import Estimate, Json, Sample, Score, Usage, Way
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMAT = "steelyard-report/1"
+
+
+class MetricNote(Struct, frozen=True, omit_defaults=True):
+    """What a report says of a metric: enough to know the formula and to refuse a wrong comparison."""
+
+    name: str
+    way: Way
+    revision: int = 1
+    pool: str = "mean"
+    higher_is_better: bool = True
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    threshold: float | None = None
+    gates: bool = False
+    remedy: str = ""
+
+
+class DatasetNote(Struct, frozen=True, omit_defaults=True):
+    """Which data was weighed."""
+
+    name: str = ""
+    version: str | None = None
+    digest: str = ""
+
+
+@dataclass(eq=False)
+class Report:
+    """Estimates, scores and their provenance. ``report.metrics["ndcg@10"]`` is the pooled value."""
+
+    ids: list[str] = field(default_factory=list)
+    columns: dict[str, Column] = field(default_factory=dict)
+    notes: dict[str, MetricNote] = field(default_factory=dict)
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    slices: dict[str, dict[str, Estimate]] = field(default_factory=dict)
+    kind: str = "rag"
+    system: str = ""
+    dataset: DatasetNote = field(default_factory=DatasetNote)
+    judge: str | None = None
+    embedder: str | None = None
+    policy: dict[str, Json] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    versions: dict[str, str] = field(default_factory=dict)
+    run: dict[str, Json] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+    k_values: tuple[int, ...] = ()
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """Pooled value by metric, under the names asked for; None where nothing was scored."""
+        return {label: one.value for label, one in self.estimates.items()}
+
+    @property
+    def coverage(self) -> dict[str, int]:
+        """How many samples each metric's value rests on."""
+        return {label: one.n for label, one in self.estimates.items()}
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are, scored or not."""
+        return len(self.ids)
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries have at least one score."""
+        scored = np.zeros(len(self.ids), dtype=bool)
+        for column in self.columns.values():
+            scored |= ~np.isnan(column.values)
+        return int(scored.sum())
+
+    @property
+    def per_sample(self) -> dict[str, dict[str, float | None]]:
+        """``{id: {metric: value or None}}``."""
+        lists = {label: _plain(column) for label, column in self.columns.items()}
+        return {one: {label: lists[label][row] for label in lists} for row, one in enumerate(self.ids)}
+
+    @property
+    def per_query(self) -> dict[str, dict[str, float | None]]:
+        """The same as ``per_sample``, by its name in retrieval."""
+        return self.per_sample
+
+    @property
+    def scores(self) -> list[Score]:
+        """Every cell as a ``Score``, metric by metric."""
+        return [self.score(row, label) for label in self.columns for row in range(len(self.ids))]
+
+    @property
+    def primary(self) -> float | None:
+        """The pooled ndcg@10; None if it was not asked for."""
+        return self.primary_at(10)
+
+    def primary_at(self, k: int) -> float | None:
+        """The pooled ndcg@k; None if it was not asked for."""
+        return next(
+            (self.estimates[label].value for label, note in self.notes.items() if note.name == f"ndcg@{k}"), None
+        )
+
+    def score(self, row: int, label: str) -> Score:
+        """One cell: a metric on one sample."""
+        column, note = self.columns[label], self.notes[label]
+        status = column.status(row)
+        value = float(column.values[row]) if status == "ok" else None
+        passed = None
+        if value is not None and note.threshold is not None:
+            passed = passes(value, note.threshold, higher_is_better=note.higher_is_better)
+        return Score(
+            sample=self.ids[row],
+            metric=label,
+            value=value,
+            status=status,
+            reason=column.failed.get(row) or column.undefined.get(row),
+            passed=passed,
+            evidence=column.evidence.get(row, {}),
+            parts=column.parts.get(row),
+            usage=column.usage.get(row),
+            requests=column.requests.get(row, []),
+        )
+
+    @property
+    def failed_share(self) -> dict[str, float]:
+        """failed / (ok + failed), by metric."""
+        return {
+            label: one.failed / (one.n + one.failed) if one.n + one.failed else 0.0
+            for label, one in self.estimates.items()
+        }
+
+    @property
+    def fingerprint(self) -> dict[str, Json]:
+        """What must be equal for two reports to be compared."""
+        return {
+            "dataset": self.dataset.digest,
+            "judge": self.judge,
+            "embedder": self.embedder,
+            "policy": dict(self.policy),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to the byte, as saved."""
+        return isinstance(other, Report) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        from .render.text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from .render.html import fragment
+
+        return fragment(self)
+
+    def markdown(self) -> str:
+        """The report as Markdown."""
+        from .render.markdown import markdown
+
+        return markdown(self)
+
+    def latex(self) -> str:
+        """The table of estimates as a LaTeX booktabs table."""
+        from .render.latex import latex
+
+        return latex(self)
+
+    def html(self) -> str:
+        """The report as one self-contained HTML page."""
+        from .render.html import page
+
+        return page(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row per sample, one column per metric; null where there is no score."""
+        import polars as pl
+
+        return pl.DataFrame({"id": self.ids, **{label: _plain(column) for label, column in self.columns.items()}})
+
+    def to_json(self) -> bytes:
+        """The report as strict JSON."""
+        from .report_json import encode
+
+        return encode(self)
+
+    def save(self, path: str | PathLike[str], *, shape: str = "steelyard") -> None:
+        """Write the report as JSON. ``shape="recall"`` writes the plain shape of means and per-query metrics."""
+        from .report_json import encode, encode_plain
+
+        if shape not in {"steelyard", "recall"}:
+            raise InputError(f"unknown shape {shape!r}: {names.did_you_mean(shape, ['steelyard', 'recall'])}")
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(target.name + ".partial")
+        partial.write_bytes(encode(self) if shape == "steelyard" else encode_plain(self))
+        partial.replace(target)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Report:
+        """Read a saved report of either shape; InputError names what is wrong with the file."""
+        from .report_json import decode
+
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(error.strerror or "cannot be read", path=path) from None
+        return decode(data, path=path)
+
+
+def _plain(column: Column) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in column.values.tolist()]
+
+
+def versions() -> dict[str, str]:
+    """The versions that a number may depend on."""
+    from . import __version__
+
+    return {"steelyard": __version__, "python": platform.python_version(), "numpy": np.__version__}
+
+
+def digest_json(value: object) -> str:
+    """A short content hash of plain data, independent of the order of keys."""
+    from hashlib import blake2b
+
+    return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=12).hexdigest()
+
+
+RetrievalEvalReport = Report
+RagEvalReport = Report
+"""The same class under the names that say what was weighed."""

@@ -1,0 +1,268 @@
+"""Reports as JSON: our own columnar shape, and the plain shape of means and per-query metrics.
+
+The plain shape is ``{dataset, k, num_queries, mean_precision, mean_recall, mean_mrr, mean_ndcg, …, per_query}``; its
+keys are read without regard to case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from os import PathLike
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Struct, field
+
+from .errors import InputError
+from .pool import Column, estimate
+from .records import Estimate, Json, Sample, Usage
+from .report import FORMAT, DatasetNote, MetricNote, Report
+
+T = TypeVar("T")
+
+
+class _Column(Struct, omit_defaults=True):
+    values: list[float | None]
+    undefined: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    evidence: dict[str, dict[str, Json]] = field(default_factory=dict)
+    parts: dict[str, tuple[float, float]] = field(default_factory=dict)
+    requests: dict[str, list[str]] = field(default_factory=dict)
+    usage: dict[str, Usage] = field(default_factory=dict)
+    draws: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+class _Saved(Struct, omit_defaults=True):
+    format: str
+    kind: str
+    system: str
+    dataset: DatasetNote
+    ids: list[str]
+    metrics: dict[str, MetricNote]
+    estimates: dict[str, Estimate]
+    columns: dict[str, _Column]
+    slices: dict[str, dict[str, Estimate]] = field(default_factory=dict)
+    judge: str | None = None
+    embedder: str | None = None
+    policy: dict[str, Json] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    versions: dict[str, str] = field(default_factory=dict)
+    k_values: tuple[int, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
+    run: dict[str, Json] = field(default_factory=dict)
+
+
+def encode(report: Report) -> bytes:
+    """Our own shape. What differs between equal runs (cached counts, seconds) stands in the ``run`` block."""
+    usage = report.usage
+    run = dict(report.run)
+    if usage.cached or usage.seconds:
+        run |= {"cached": usage.cached, "seconds_asking": round(usage.seconds, 3)}
+    saved = _Saved(
+        format=FORMAT,
+        kind=report.kind,
+        system=report.system,
+        dataset=report.dataset,
+        ids=report.ids,
+        metrics=report.notes,
+        estimates=report.estimates,
+        columns={label: _saved(column) for label, column in report.columns.items()},
+        slices=report.slices,
+        judge=report.judge,
+        embedder=report.embedder,
+        policy=dict(report.policy),
+        warnings=report.warnings,
+        usage=_steady(usage),
+        versions=report.versions,
+        k_values=report.k_values,
+        samples=report.samples,
+        run=run,
+    )
+    return msgspec.json.encode(saved) + b"\n"
+
+
+def _steady(usage: Usage) -> Usage:
+    return msgspec.structs.replace(usage, calls=usage.calls + usage.cached, cached=0, seconds=0.0)
+
+
+def _saved(column: Column) -> _Column:
+    def keyed(rows: Mapping[int, T]) -> dict[str, T]:
+        return {str(row): rows[row] for row in sorted(rows)}
+
+    return _Column(
+        [None if math.isnan(value) else value for value in column.values.tolist()],
+        keyed(column.undefined),
+        keyed(column.failed),
+        keyed(column.evidence),
+        keyed(column.parts),
+        keyed(column.requests),
+        {row: _steady(usage) for row, usage in keyed(column.usage).items()},
+        keyed(column.draws),
+    )
+
+
+def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
+    """A report of either shape from its bytes; InputError says what is wrong with them."""
+    try:
+        plain = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not JSON: {error}", path=path) from None
+    if not isinstance(plain, dict):
+        raise InputError("not a report: expected a JSON object", path=path)
+    if "format" not in plain:
+        return _from_plain(plain, path)
+    if plain["format"] != FORMAT:
+        raise InputError(f"written in {plain['format']!r}; this version reads {FORMAT!r}", path=path, field="format")
+    try:
+        saved = msgspec.convert(plain, _Saved)
+    except msgspec.ValidationError as error:
+        raise InputError(f"not a whole report: {error}", path=path) from None
+    return Report(
+        ids=saved.ids,
+        columns={label: _loaded(column) for label, column in saved.columns.items()},
+        notes=saved.metrics,
+        estimates=saved.estimates,
+        slices=saved.slices,
+        kind=saved.kind,
+        system=saved.system,
+        dataset=saved.dataset,
+        judge=saved.judge,
+        embedder=saved.embedder,
+        policy=saved.policy,
+        warnings=saved.warnings,
+        usage=saved.usage,
+        versions=saved.versions,
+        run=saved.run,
+        samples=saved.samples,
+        k_values=saved.k_values,
+    )
+
+
+def _loaded(saved: _Column) -> Column:
+    def keyed(rows: Mapping[str, T]) -> dict[int, T]:
+        return {int(row): value for row, value in rows.items()}
+
+    return Column(
+        np.array([math.nan if value is None else value for value in saved.values], dtype=np.float64),
+        keyed(saved.undefined),
+        keyed(saved.failed),
+        keyed(saved.evidence),
+        keyed(saved.parts),
+        keyed(saved.requests),
+        keyed(saved.usage),
+        keyed(saved.draws),
+    )
+
+
+_PLAIN = {"precision": "precision@{k}", "recall": "recall@{k}", "mrr": "mrr", "ndcg": "ndcg@{k}"}
+_QUALITY = {"faithfulness": "faithfulness", "relevance": "relevance", "correctness": "correctness"}
+_MEANS = {**{key: f"mean_{key}" for key in _PLAIN}, "faithfulness": "mean_faithfulness",
+          "relevance": "mean_answer_relevance", "correctness": "mean_correctness"}  # fmt: skip
+
+
+def encode_plain(report: Report) -> bytes:
+    """The plain shape: means, and per query the metrics at k, the answer and its quality."""
+    k = report.k_values[0] if report.k_values else 10
+    labels = {key: _label(report, name.format(k=k)) for key, name in {**_PLAIN, **_QUALITY}.items()}
+    by_id = {sample.id: sample for sample in report.samples}
+    rows = report.per_sample
+    means: dict[str, Json] = {
+        mean: report.estimates[label].value for key, mean in _MEANS.items() if (label := labels[key])
+    }
+    per_query: list[Json] = []
+    for one in report.ids:
+        values, sample = rows[one], by_id.get(one, Sample(id=one))
+        row: dict[str, Json] = {"ID": one, "Query": sample.user_input or "", "Metrics": {
+            "Precision": values.get(labels["precision"] or ""), "Recall": values.get(labels["recall"] or ""),
+            "MRR": values.get(labels["mrr"] or ""), "NDCG": values.get(labels["ndcg"] or ""),
+            "NumRelevant": sum(1 for grade in (sample.relevance or {}).values() if grade > 0),
+            "NumRetrieved": len(sample.retrieved_ids or []),
+        }}  # fmt: skip
+        if sample.response is not None:
+            row["Answer"] = sample.response
+        if any(labels[key] for key in _QUALITY):
+            comment = sample.metadata.get("comment")
+            quality: dict[str, Json] = {key.capitalize(): values.get(labels[key] or "") for key in _QUALITY}
+            row["Quality"] = {**quality, "Comment": comment if isinstance(comment, str) else ""}
+        per_query.append(row)
+    answers = any(labels[key] for key in _QUALITY)
+    whole: dict[str, Json] = {
+        "dataset": report.dataset.name,
+        "k": k,
+        "num_queries": len(report.ids),
+        **means,
+        "per_query": per_query,
+    }
+    if answers:
+        whole["has_answer_metrics"] = True
+    if generated := report.run.get("finished"):
+        whole["generated_at"] = generated
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+
+
+def _label(report: Report, name: str) -> str | None:
+    return next((label for label, note in report.notes.items() if note.name == name), None)
+
+
+def _from_plain(plain: Mapping[str, object], path: str | PathLike[str] | None) -> Report:
+    top = _folded(plain)
+    rows = top.get("perquery", [])
+    if isinstance(rows, Mapping):
+        rows = [{"ID": one, **row} for one, row in rows.items()]
+    if not isinstance(rows, list) or not ("numqueries" in top or "perquery" in top):
+        raise InputError("not a report: neither 'format' nor 'per_query' is there", path=path)
+    k = top.get("k", 10)
+    if not isinstance(k, int) or k < 1:
+        raise InputError(f"expected a whole number of at least 1, found {k!r}", path=path, field="k")
+    values: dict[str, list[float]] = {key: [] for key in _MEANS}
+    samples: list[Sample] = []
+    for number, raw in enumerate(rows):
+        row = _folded(raw)
+        if "id" not in row:
+            raise InputError("expected an object with an ID", path=path, field=f"per_query[{number}]")
+        cells = {**_folded(row.get("metrics")), **_folded(row.get("quality"))}
+        for key, cell in values.items():
+            cell.append(_number(cells.get(key), path, f"per_query[{number}].{key}"))
+        answer, comment = row.get("answer"), cells.get("comment")
+        samples.append(
+            Sample(
+                id=str(row["id"]),
+                user_input=str(row.get("query", "")) or None,
+                response=answer if isinstance(answer, str) else None,
+                metadata={"comment": comment} if isinstance(comment, str) and comment else {},
+            )
+        )
+    report = Report(kind="suite", ids=[sample.id for sample in samples], samples=samples, k_values=(k,))
+    report.dataset = DatasetNote(name=str(top.get("dataset", "")))
+    if isinstance(generated := top.get("generatedat"), str):
+        report.run = {"finished": generated}
+    for key, name in {**_PLAIN, **_QUALITY}.items():
+        label, mean = name.format(k=k), _number(top.get(_MEANS[key].replace("_", "")), path, _MEANS[key])
+        column = Column.of(values[key], "not in the file")
+        if key in _QUALITY and len(column.undefined) == len(samples) and math.isnan(mean):
+            continue
+        way = "ranking" if key in _PLAIN else "unknown"
+        report.columns[label], report.notes[label] = column, MetricNote(label, way)
+        pooled = estimate(column, metric=label, way=way)
+        if pooled.value is None and not math.isnan(mean):  # a report of means alone
+            pooled = Estimate(metric=label, value=mean, n=int(_number(top.get("numqueries", 0), path, "num_queries")))
+        report.estimates[label] = pooled
+    return report
+
+
+def _number(value: object, path: str | PathLike[str] | None, place: str) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"expected a number, found {value!r}", path=path, field=place)
+    return float(value)
+
+
+def _folded(mapping: object) -> dict[str, object]:
+    """Keys without regard to case and underscores: ``num_queries`` and ``NumQueries`` are the same."""
+    if not isinstance(mapping, Mapping):
+        return {}
+    return {str(key).lower().replace("_", ""): value for key, value in mapping.items()}

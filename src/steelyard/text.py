@@ -1,0 +1,294 @@
+"""Text in any script: the normalised form, tokens, words, stems.
+
+Rules of this file: nothing is dropped (combining marks stay with their letters, symbols that mean something stay)
+and nothing is merged (characters of unspaced scripts stand alone, digits never run together). Every function is
+pure; results for recent texts are remembered, because several metrics look at the same text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from .numerals import NUMBER, by_value
+from .scripts import GRAPHEME, UNSPACED, script, spaced
+from .stopwords import ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+ARTICLES = frozenset({"a", "an", "the"})
+
+_DIGIT = re.compile("[0-9]")
+_ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_DROPPED = str.maketrans(
+    dict.fromkeys(_ASCII_PUNCTUATION, "") | {chr(code): " " for code in (*range(9), *range(14, 28), 127)}
+)
+_SPACED_OUT = str.maketrans(dict.fromkeys(_ASCII_PUNCTUATION, " ") | {chr(code): " " for code in (*range(9), 127)})
+# A superscript or a fraction after a digit is no further digit of it: 10² is not 102, 3½ is not 31/2.
+_RAISED = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹₀-₉¼-¾⅐-⅟↉①-⓿])")
+_LOOKALIKES = {
+    **dict.fromkeys("‘’‛ʻʼ′·‧׳״", "'"),  # apostrophes, and points that join like them: deleted with the ASCII one
+    **dict.fromkeys("‐‑−", "-"),
+    "⁄": "/",
+    "٫": ".",
+    "٬": ",",
+    "\u200b": " ",
+}
+_TURKIC = str.maketrans({"I": "ı", "İ": "i"})
+
+
+class _Fold(dict[int, str]):
+    """What becomes of each character beyond ASCII, worked out once per character."""
+
+    def __init__(self, *, digits: bool) -> None:
+        super().__init__()
+        self._digits = digits
+
+    def __missing__(self, code: int) -> str:
+        self[code] = fate = self._fate(chr(code))
+        return fate
+
+    def _fate(self, character: str) -> str:
+        category = unicodedata.category(character)
+        if character.isascii():
+            return character
+        if character in _LOOKALIKES:
+            return _LOOKALIKES[character]
+        if category == "Nd":
+            return str(unicodedata.digit(character)) if self._digits else character
+        if category == "Cf" or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
+            return ""  # invisible: joiners, direction marks, variation selectors
+        if category in ("So", "Sm"):
+            return f" {character} "  # emoji and mathematical signs are words of their own
+        return " " if category[0] in "PSZ" or category == "Cc" else character
+
+
+_FOLD_VALUES = _Fold(digits=True)
+_FOLD_ONLY = _Fold(digits=False)
+
+
+class Remembered(Protocol[T]):
+    def __call__(self, text: str, /) -> T: ...
+
+
+def remembered(compute: Callable[[str], T]) -> Remembered[T]:
+    """Keep the results for the last texts: many short ones, few long ones, so that memory stays bounded."""
+    short, long = lru_cache(maxsize=512)(compute), lru_cache(maxsize=32)(compute)
+
+    def recall(text: str, /) -> T:
+        return short(text) if len(text) <= 2000 else long(text)
+
+    recall.__doc__ = compute.__doc__
+    return recall
+
+
+def _folded(text: str, *, turkic: bool = False, digits: bool = True) -> str:
+    """Compatibility forms unified (NFKC), case folded, everything beyond ASCII but letters, marks and signs gone."""
+    if turkic:
+        text = text.translate(_TURKIC)
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
+    text = unicodedata.normalize("NFKC", text.casefold())
+    return text.translate(_FOLD_VALUES if digits else _FOLD_ONLY)
+
+
+def _normalised(text: str, language: str | None, *, numbers: bool) -> tuple[str, ...]:
+    code = (language or "en").lower().partition("-")[0]
+    text = _folded(text, turkic=code in ("tr", "az"), digits=numbers)
+    if numbers and _DIGIT.search(text):
+        pieces = NUMBER.split(text)
+        for at, piece in enumerate(pieces):
+            if at % 2:
+                pieces[at] = by_value(piece)
+            else:
+                inner = 0 < at < len(pieces) - 1
+                pieces[at] = piece.translate(_DROPPED) or (" " if inner else "")
+        text = "".join(pieces)
+    else:
+        text = text.translate(_DROPPED)
+    tokens = spaced(text).split()
+    if code not in ("en", "english"):
+        return tuple(tokens)
+    return tuple([token for token in tokens if token not in ARTICLES])
+
+
+@remembered
+def tokens_of(text: str) -> tuple[str, ...]:
+    """The normalised tokens of a text, remembered: what ``tokenize`` gives with its defaults."""
+    return _normalised(text, None, numbers=True)
+
+
+@remembered
+def token_counts(text: str) -> Mapping[str, int]:
+    """How often each normalised token occurs in a text, remembered."""
+    return Counter(tokens_of(text))
+
+
+@remembered
+def normal_form(text: str) -> str:
+    """What ``normalize_answer`` gives with its defaults, remembered."""
+    return " ".join(tokens_of(text))
+
+
+def normalize_answer(text: str, *, language: str | None = None, numbers: bool = True) -> str:
+    """The form in which answers are compared: equal forms are the same answer.
+
+    Case is folded, punctuation and the articles a, an, the are deleted, white space is collapsed: the SQuAD recipe.
+    Beyond it:
+
+    * compatibility forms (full width, ligatures) are unified by NFKC; combining marks stay with their letters;
+    * points, commas and minus signs inside numbers stay (3.14 is not 314, -5 is not 5, U+2212 is a minus), and
+      numbers are compared by value where they can be read in one way only: 1,000.50 is 1000.5, ٣ is 3, while 1.000
+      and 1,5 stay as they are. Other punctuation between digits separates them. ``numbers=False`` switches this off;
+    * punctuation beyond ASCII separates words, except apostrophes, which are deleted like the ASCII one;
+    * Han, Kana, Thai, Lao, Khmer and Myanmar text is split into graphemes, so that measures over tokens work
+      without spaces.
+
+    ``language`` (a code such as ``de``) keeps the words that are articles in English only, and folds the Turkish i.
+
+    Source: Rajpurkar et al. 2016 (SQuAD); the numbers and scripts are our own.
+
+    >>> normalize_answer("The  U.S. spent $1,000.50!")
+    'us spent 1000.5'
+    >>> normalize_answer("今天，天气") == normalize_answer("今天天气")
+    True
+    >>> normalize_answer("3.14"), normalize_answer("3.14", numbers=False)
+    ('3.14', '314')
+    >>> normalize_answer("an der Elbe", language="de")
+    'an der elbe'
+    """
+    if language is None and numbers:
+        return normal_form(text)
+    return " ".join(_normalised(text, language, numbers=numbers))
+
+
+def tokenize(text: str, *, language: str | None = None, numbers: bool = True) -> list[str]:
+    """The tokens of the normalised form, in order; see ``normalize_answer`` for the rules.
+
+    >>> tokenize("The Answer is −5.")
+    ['answer', 'is', '-5']
+    >>> tokenize("สวัสดี")
+    ['ส', 'วั', 'ส', 'ดี']
+    """
+    if language is None and numbers:
+        return list(tokens_of(text))
+    return list(_normalised(text, language, numbers=numbers))
+
+
+_ASCII_WORD = re.compile("[a-z0-9]+")
+
+
+def _runs(text: str) -> list[str]:
+    return _folded(text).translate(_SPACED_OUT).split()
+
+
+@remembered
+def words_of(text: str) -> tuple[str, ...]:
+    """What ``words`` gives, remembered."""
+    if text.isascii():
+        return tuple(_ASCII_WORD.findall(text.lower()))
+    return tuple(spaced(" ".join(_runs(text))).split())
+
+
+def words(text: str) -> list[str]:
+    """Maximal runs of letters and digits in lower case: no punctuation, nothing left out.
+
+    On ASCII text these are the tokens of the ROUGE scorers (``[a-z0-9]+``). Unspaced scripts are split into graphemes.
+
+    >>> words("It's 3.14, the café's π")
+    ['it', 's', '3', '14', 'the', 'café', 's', 'π']
+    """
+    return list(words_of(text))
+
+
+@remembered
+def content_words_of(text: str) -> tuple[str, ...]:
+    """What ``content_words`` gives, remembered."""
+    if text.isascii():
+        return tuple([word for word in words_of(text) if len(word) > 1 and word not in ENGLISH])
+    found: list[str] = []
+    for run in _runs(text):
+        for at, piece in enumerate(UNSPACED.split(run)):
+            if at % 2 == 0:
+                if len(piece) > 1 and piece not in ENGLISH:
+                    found.append(piece)
+            else:
+                graphemes = GRAPHEME.findall(piece)
+                found.extend(map("".join, zip(graphemes, graphemes[1:], strict=False)) if graphemes[1:] else graphemes)
+    return tuple(found)
+
+
+def content_words(text: str) -> list[str]:
+    """Words that carry content: runs of letters or digits, lower case, two characters at least, no stop words.
+
+    Stop words are English. In scripts without spaces no run is a word; every two neighbouring graphemes stand for one.
+
+    >>> content_words("What is the capital of France?")
+    ['capital', 'france']
+    >>> content_words("退款期限")
+    ['退款', '款期', '期限']
+    """
+    return list(content_words_of(text))
+
+
+class _Stemmer(Protocol):
+    def stemWords(self, words: Iterable[str]) -> list[str]: ...  # noqa: N802 - the library's name
+
+
+_SNOWBALL = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
+    "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish",
+    "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian",
+    "it": "italian", "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch", "no": "norwegian",
+    "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
+    "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+}  # fmt: skip
+_OF_SCRIPT = {
+    "latin": "english",
+    "cyrillic": "russian",
+    "greek": "greek",
+    "arabic": "arabic",
+    "devanagari": "hindi",
+    "armenian": "armenian",
+    "tamil": "tamil",
+}
+
+
+@lru_cache(maxsize=64)
+def _stemmer(language: str) -> _Stemmer | None:
+    import Stemmer
+
+    name = _SNOWBALL.get(language.lower().partition("-")[0], language.lower())
+    stemmer: _Stemmer | None = Stemmer.Stemmer(name) if name in Stemmer.algorithms() else None
+    return stemmer
+
+
+def stem(tokens: Sequence[str], language: str | None = None) -> list[str]:
+    """The stems of lower-case tokens by the Snowball stemmer of a language (a code such as ``de``, or its name).
+
+    Without ``language`` the script of each token decides: Latin counts as English, Cyrillic as Russian, Devanagari as
+    Hindi. A token in a language without a stemmer is its own stem.
+
+    >>> stem(["runs", "running", "города", "天"])
+    ['run', 'run', 'город', '天']
+    >>> stem(["häuser"], "de")
+    ['haus']
+    """
+    if language is None and all(map(str.isascii, tokens)):
+        language = "english"
+    if language is not None:
+        one = _stemmer(language)
+        return one.stemWords(tokens) if one is not None else list(tokens)
+    stems = []
+    for token in tokens:
+        one = _stemmer(_OF_SCRIPT.get(script(token), ""))
+        stems.extend(one.stemWords([token]) if one is not None else [token])
+    return stems
