@@ -20,7 +20,7 @@ from .pool import Column
 from .pooling import pool_report
 from .rankings import Compat, Duplicates, Missing, Rankings, Ties
 from .rankings import Undefined as UndefinedPolicy
-from .records import Qrels, Run, Sample
+from .records import Json, Qrels, Run, Sample
 from .report import DatasetNote, MetricNote, Report, versions
 from .shelf import Asked, ask_for
 from .systems.protocols import document_ids, searcher
@@ -98,7 +98,7 @@ def evaluate_run(
         ]
     clusters = None if cluster is None else [cluster.get(query, f"(none {query})") for query in report.ids]
     pool_report(report, by=list(by or ()), clusters=clusters, confidence=confidence, seed=seed)
-    report.run = _stamp(started)
+    report.run = stamp(started)
     return report
 
 
@@ -124,8 +124,9 @@ def evaluate_retrieval(
     Raises TypeError for what is no retriever, ValueError for an unknown metric or if nothing can be scored; what
     the retriever raises goes to the caller, with the query named in a note.
 
+    >>> qrels, queries = {"q1": {"d1": 1}}, {"q1": "Which?"}
     >>> report = evaluate_retrieval(
-    ...     lambda query, k: ["d2", "d1"], {"q1": {"d1": 1}}, {"q1": "Which?"}, k_values=(1, 2), metrics=("recall", "mrr")
+    ...     lambda query, k: ["d2", "d1"], qrels, queries, k_values=(1, 2), metrics=("recall", "mrr")
     ... )
     >>> report.metrics
     {'recall@1': 0.0, 'recall@2': 1.0, 'mrr@1': 0.0, 'mrr@2': 0.5}
@@ -171,7 +172,7 @@ def evaluate_retrieval(
     if left_out := len(qrels) - len(scorable):
         report.warnings.append(f"{left_out} queries without text or without a positive judgement were skipped")
     pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
-    report.run = _stamp(started)
+    report.run = stamp(started)
     return report
 
 
@@ -288,7 +289,8 @@ def _name_of(retriever: object) -> str:
     return own if isinstance(own, str) and own != "<lambda>" else type(retriever).__name__
 
 
-def _stamp(started: float) -> dict[str, str | float]:
+def stamp(started: float) -> dict[str, Json]:
+    """When a run started and how long it took."""
     return {
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(time.time() - started, 3),

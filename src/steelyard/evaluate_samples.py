@@ -20,7 +20,7 @@ from .errors import InputError, WrongType, reason_of
 from .flow import outcome
 from .metric import Metric
 from .names import Parameter
-from .plan import absent
+from .plan import Plan, absent, plan_of
 from .pool import Column, estimate
 from .pooling import clusters_of, pool_report
 from .records import Estimate, Outcome, Sample, Score, Undefined, Value
@@ -58,6 +58,7 @@ def evaluate_rag(
     seed: int = 0,
     encoding: str = "utf-8",
     name: str = "",
+    dataset: str = "",
     progress: Progress | None = None,
 ) -> Report:
     """Score samples on metrics and pool the scores.
@@ -71,7 +72,7 @@ def evaluate_rag(
     failed cell with its reason, unless ``strict``.
 
     >>> report = evaluate_rag(
-    ...     [{"question": "Capital of France?", "answer": "Paris!", "ground_truth": "paris", "contexts": ["Paris is it."]}],
+    ...     [{"question": "Capital?", "answer": "Paris!", "ground_truth": "paris", "contexts": ["It is Paris."]}],
     ...     metrics=["exact_match", "context_recall"],
     ... )
     >>> report.metrics
@@ -93,7 +94,7 @@ def evaluate_rag(
         samples=rows,
         judge=None if judge is None else str(judge),
         embedder=None if embedder is None else str(embedder),
-        dataset=DatasetNote(name=_name_of(samples), digest=digest_of(rows)),
+        dataset=DatasetNote(name=dataset or _name_of(samples), digest=digest_of(rows)),
         versions=versions(),
         policy={"repeats": repeats, "confidence": confidence, "seed": seed},
     )
@@ -133,6 +134,27 @@ def evaluate_rag(
         "seconds": round(time.time() - started, 3),
     }
     return report
+
+
+def plan_rag(
+    samples: object,
+    *,
+    metrics: Iterable[str | Metric | object] = DEFAULT_METRICS,
+    judge: LLMJudge | str | None = None,
+    embedder: Embedder | str | None = None,
+    fields: Mapping[str, str] | None = None,
+    ledger: str | Path | None = None,
+    repeats: int = 1,
+) -> Plan:
+    """What ``evaluate_rag`` would do: metric by rows, skips with reasons, calls, tokens and cost. Nothing is asked."""
+    rows = read_samples(samples, fields=fields)
+    named, _ = _sorted_out(metrics)
+    asked = ask_for(named, judged=judge is not None)
+    if judge is None and embedder is None:
+        return Plan(plan_of(asked, rows))
+    from .judging import Judging
+
+    return Judging(judge=judge, embedder=embedder, ledger=ledger, repeats=repeats).plan(asked, rows)
 
 
 def aevaluate_rag(samples: object, **options: object) -> Awaitable[Report]:

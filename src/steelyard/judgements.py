@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, WrongType
+from .records import Qrels
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Grade: TypeAlias = int | float
-Qrels: TypeAlias = Mapping[str, Mapping[str, Grade]]
-Run: TypeAlias = Mapping[str, Mapping[str, float]]
 
 Compat: TypeAlias = Literal["steelyard", "trec_eval"]
 Missing: TypeAlias = Literal["zero", "skip"]

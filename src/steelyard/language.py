@@ -28,7 +28,7 @@ def language(text: str) -> str:
 
     A guess that would rest on one word, or is as good as another, is not made. Text without letters is ``""``.
 
-    >>> [language(text) for text in ("How long is the refund window?", "Wie lange ist die Frist?", "退款期限", "OK", "7")]
+    >>> [language(text) for text in ("How long is the window?", "Wie lange ist die Frist?", "退款期限", "OK", "7")]
     ['en', 'de', 'han', 'latin', '']
     """
     written = script(text)

@@ -8,19 +8,36 @@ from functools import lru_cache
 CURRENCIES = r"$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u0e3f\u17db\u20a0-\u20c0"
 """The currency signs, as the inside of a character class."""
 
-_OPEN = rf"(?:^|(?<=[\s(\[{{\"'=:;,/<>~{CURRENCIES}]))"
-NUMBER = re.compile(rf"((?:{_OPEN}(?:-[{CURRENCIES}]?\.?|\.))?[0-9]+(?:[.,][0-9]+)*(?:e[-+]?[0-9]+\b)?)")
-"""A number: sign, digits with points and commas inside, exponent.
-
-A hyphen is a minus only where nothing stands before it that it could join or subtract from: ``-5``, ``(-5)``,
-``-$5``, but not ``1990-1995`` or ``covid-19``.
-"""
-
+_CHAIN = re.compile(r"[0-9]+(?:[.,][0-9]+)*(?:e[-+]?[0-9]+\b)?")
+_SIGN = re.compile(rf"(?:^|(?<=[\s(\[{{\"'=:;,/<>~{CURRENCIES}]))(?:-[{CURRENCIES}]?\.?|\.)$")
 _FRONT = re.compile(rf"-?[{CURRENCIES}]?")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")
 _GROUPED_BY_POINTS = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)?\.[0-9]+")
 _EITHER_WAY = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
+
+
+def split_numbers(text: str) -> list[str]:
+    """A text cut at its numbers: what stands before, a number by its value, what follows, a number, and so on.
+
+    A number is a sign, digits with points and commas inside, an exponent. A hyphen is a minus only where nothing
+    stands before it that it could join or subtract from: ``-5``, ``(-5)``, ``-$5``, but not ``1990-1995`` or
+    ``covid-19``. The text is in lower case, its digits ASCII.
+
+    >>> split_numbers("from -$1,000.50 to .5, 1990-1995")
+    ['from ', '-1000.5', ' to ', '0.5', ', ', '1990', '-', '1995', '']
+    """
+    pieces: list[str] = []
+    at = 0
+    for chain in _CHAIN.finditer(text):
+        start = chain.start()
+        if start > at and not text[start - 1].isspace():
+            sign = _SIGN.search(text, max(at, start - 3), start)
+            start = sign.start() if sign is not None else start
+        pieces += text[at:start], by_value(text[start : chain.end()])
+        at = chain.end()
+    pieces.append(text[at:])
+    return pieces
 
 
 @lru_cache(maxsize=4096)

@@ -40,8 +40,8 @@ class Plan(Struct, frozen=True):
         if self.calls or self.cached:
             price = "" if self.cost is None else f", about {self.cost:.4f}"
             text += (
-                f"\nabout {self.calls} calls ({self.cached} more are in the ledger), {self.prompt_tokens} prompt"
-                f" and {self.completion_tokens} completion tokens{price}; an estimate: the judge's replies are not known"
+                f"\nabout {self.calls} calls ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
+                f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
             )
         return text
 

@@ -27,7 +27,23 @@ from functools import cached_property
 
 import numpy as np
 
-from .judgements import BoolArray, FloatArray, Grade, IntArray, Policy
+from .judgements import (
+    BoolArray,
+    Compat,
+    Duplicates,
+    FloatArray,
+    Grade,
+    IntArray,
+    Missing,
+    Policy,
+    Ties,
+    Undefined,
+)
+
+__all__ = [
+    "BoolArray", "Compat", "Counts", "Duplicates", "FloatArray", "Grade", "IntArray", "Missing", "Policy",
+    "Rankings", "Ties", "Undefined", "running",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

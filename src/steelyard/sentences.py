@@ -21,198 +21,29 @@ _WORD = re.compile(r"[^\W_]+")
 _TRAILING_TERMINAL = re.compile(rf"[{_NARROW}{_WIDE}:][{_CLOSERS}]*$")
 _GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")
 
-_BEFORE_NAMES = frozenset(
-    [
-        "adm",
-        "al",
-        "asst",
-        "brig",
-        "bros",
-        "bzw",
-        "ca",
-        "capt",
-        "cf",
-        "cmdr",
-        "col",
-        "cpl",
-        "dr",
-        "e.g",
-        "fr",
-        "ft",
-        "gen",
-        "gov",
-        "hon",
-        "hr",
-        "i.e",
-        "insp",
-        "lic",
-        "lt",
-        "mag",
-        "maj",
-        "messrs",
-        "mlle",
-        "mme",
-        "mr",
-        "mrs",
-        "ms",
-        "mt",
-        "mx",
-        "pres",
-        "prof",
-        "pvt",
-        "rep",
-        "rev",
-        "sen",
-        "sgt",
-        "sra",
-        "srta",
-        "st",
-        "ste",
-        "supt",
-        "viz",
-        "vs",
-        "z.b",
-        "d.h",
-        "u.a",
-        "т.е",
-        "т.д",
-        "т.п",
-        "ул",
-        "им",
-        "проф",
-        "акад",
-    ]
-)
-"""Abbreviations that a name or the rest of the sentence follows: never the end."""
-_BEFORE_NUMBERS = frozenset(
-    [
-        "no",
-        "nos",
-        "nr",
-        "núm",
-        "fig",
-        "figs",
-        "eq",
-        "eqs",
-        "vol",
-        "vols",
-        "ch",
-        "chap",
-        "sec",
-        "sect",
-        "p",
-        "pp",
-        "art",
-        "cap",
-        "ed",
-        "op",
-        "par",
-        "para",
-        "ref",
-        "tab",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "mon",
-        "tue",
-        "tues",
-        "wed",
-        "thu",
-        "thur",
-        "thurs",
-        "fri",
-        "sat",
-        "sun",
-        "стр",
-        "рис",
-        "гл",
-    ]
-)
-"""Abbreviations that belong to the number after them."""
-_EITHER = frozenset(
-    ["co", "corp", "dept", "est", "etc", "inc", "jr", "llc", "ltd", "ph.d", "plc", "sr", "univ", "ud", "uds"]
-)
-"""Abbreviations that may end a sentence: the word that follows decides, as it does after initials (U.S., p.m.)."""
-_STARTERS = frozenset(
-    [
-        "a",
-        "after",
-        "although",
-        "an",
-        "and",
-        "as",
-        "at",
-        "because",
-        "before",
-        "both",
-        "but",
-        "by",
-        "during",
-        "each",
-        "for",
-        "from",
-        "he",
-        "her",
-        "here",
-        "his",
-        "how",
-        "however",
-        "i",
-        "if",
-        "in",
-        "it",
-        "its",
-        "many",
-        "more",
-        "most",
-        "no",
-        "on",
-        "one",
-        "or",
-        "our",
-        "she",
-        "since",
-        "so",
-        "some",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "though",
-        "thus",
-        "to",
-        "under",
-        "until",
-        "we",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "why",
-        "with",
-        "you",
-        "your",
-    ]
-)
+_ABBREVIATIONS_BEFORE_NAMES = """
+    adm al asst brig bros bzw ca capt cf cmdr col cpl dr e.g fr ft gen gov hon hr i.e insp lic lt mag maj messrs mlle
+    mme mr mrs ms mt mx pres prof pvt rep rev sen sgt sra srta st ste supt viz vs z.b d.h u.a т.е ул им проф акад
+"""
+"""A name or the rest of the sentence follows these: never the end."""
+_ABBREVIATIONS_BEFORE_NUMBERS = """
+    no nos nr núm fig figs eq eqs vol vols ch chap sec sect p pp art cap ed op par para ref tab
+    jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun стр рис гл
+"""
+"""A number after these belongs to them; anything else starts a sentence."""
+_ABBREVIATIONS_OF_EITHER_KIND = "co corp dept est inc jr llc ltd ph.d plc sr univ ud uds"
+"""These may end a sentence: the word that follows decides, as it does after initials (U.S., p.m.)."""
+_FIRST_WORDS = """
+    a after although an and as at because before both but by during each for from he her here his how however i if in
+    it its many more most no on one or our she since so some that the their then there these they this those though
+    thus to under until we what when where which while who why with you your
+"""
 """Words that start a sentence rather than continue a name."""
 
-
+_BEFORE_NAMES = frozenset(_ABBREVIATIONS_BEFORE_NAMES.split())
+_BEFORE_NUMBERS = frozenset(_ABBREVIATIONS_BEFORE_NUMBERS.split())
+_EITHER = frozenset(_ABBREVIATIONS_OF_EITHER_KIND.split())
+_STARTERS = frozenset(_FIRST_WORDS.split())
 _WINDOW = 80
 """Characters before and after a point that are looked at; without a bound, long paragraphs take quadratic time."""
 
@@ -279,7 +110,7 @@ def _continues(text: str, before: Place, start: int, end: int) -> bool:
         one_break
         and text[start].islower()
         and not _ITEM.match(text, start, end)
-        and not _TRAILING_TERMINAL.search(text, before.start, before.end)
+        and not _TRAILING_TERMINAL.search(text, max(before.start, before.end - _WINDOW), before.end)
     )
 
 

@@ -119,6 +119,12 @@ def _load_shelf() -> Iterator[str]:
         yield module
 
 
+def every() -> list[Metric]:
+    """All metrics of the shelf and of plugins, by name."""
+    _all()
+    return [one for _, one in sorted(registered().items())]
+
+
 def _all() -> Iterable[Key]:
     for _ in _load_shelf():
         pass

@@ -12,23 +12,25 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .numerals import NUMBER, by_value
+from .numerals import split_numbers
 from .scripts import GRAPHEME, UNSPACED, script, spaced
 from .stopwords import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 ARTICLES = frozenset({"a", "an", "the"})
 
-_DIGIT = re.compile("[0-9]")
+_PUNCTUATED_NUMBER = re.compile(r"[!-/:-@\[-`{-~][0-9]")
 _ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _DROPPED = str.maketrans(
-    dict.fromkeys(_ASCII_PUNCTUATION, "") | {chr(code): " " for code in (*range(9), *range(14, 28), 127)}
+    dict.fromkeys(_ASCII_PUNCTUATION) | {chr(code): " " for code in (*range(9), *range(14, 28), 127)}
 )
 _SPACED_OUT = str.maketrans(dict.fromkeys(_ASCII_PUNCTUATION, " ") | {chr(code): " " for code in (*range(9), 127)})
 # A superscript or a fraction after a digit is no further digit of it: 10² is not 102, 3½ is not 31/2.
@@ -74,8 +76,12 @@ _FOLD_VALUES = _Fold(digits=True)
 _FOLD_ONLY = _Fold(digits=False)
 
 
-class Remembered(Protocol[T]):
-    def __call__(self, text: str, /) -> T: ...
+class Remembered(Protocol[T_co]):
+    """A function of one text that keeps its last results."""
+
+    def __call__(self, text: str, /) -> T_co:
+        """The result for a text."""
+        ...
 
 
 def remembered(compute: Callable[[str], T]) -> Remembered[T]:
@@ -103,21 +109,22 @@ def _folded(text: str, *, turkic: bool = False, digits: bool = True) -> str:
 def _normalised(text: str, language: str | None, *, numbers: bool) -> tuple[str, ...]:
     code = (language or "en").lower().partition("-")[0]
     text = _folded(text, turkic=code in ("tr", "az"), digits=numbers)
-    if numbers and _DIGIT.search(text):
-        pieces = NUMBER.split(text)
-        for at, piece in enumerate(pieces):
-            if at % 2:
-                pieces[at] = by_value(piece)
-            else:
-                inner = 0 < at < len(pieces) - 1
-                pieces[at] = piece.translate(_DROPPED) or (" " if inner else "")
-        text = "".join(pieces)
+    if numbers and _PUNCTUATED_NUMBER.search(text):
+        text = _without_punctuation_but_in_numbers(text)
     else:
         text = text.translate(_DROPPED)
     tokens = spaced(text).split()
     if code not in ("en", "english"):
         return tuple(tokens)
     return tuple([token for token in tokens if token not in ARTICLES])
+
+
+def _without_punctuation_but_in_numbers(text: str) -> str:
+    pieces = split_numbers(text)
+    others = [piece.translate(_DROPPED) for piece in pieces[::2]]
+    others[1:-1] = [piece or " " for piece in others[1:-1]]  # two numbers never run together
+    pieces[::2] = others
+    return "".join(pieces)
 
 
 @remembered
@@ -222,7 +229,7 @@ def content_words_of(text: str) -> tuple[str, ...]:
                     found.append(piece)
             else:
                 graphemes = GRAPHEME.findall(piece)
-                found.extend(map("".join, zip(graphemes, graphemes[1:], strict=False)) if graphemes[1:] else graphemes)
+                found.extend(map("".join, pairwise(graphemes)) if graphemes[1:] else graphemes)
     return tuple(found)
 
 

@@ -1,4 +1,19 @@
 """The shelf: one metric, one record, one docstring that defines it."""
 
-SHELF = ("ranking", "lexical", "passages", "overlap")
+SHELF = (
+    "ranking",
+    "ranking_trec",
+    "lexical",
+    "passages",
+    "spans",
+    "overlap",
+    "claims",
+    "judged_passages",
+    "relevancy",
+    "rubric",
+    "citations",
+    "nuggets",
+    "preference",
+    "operations",
+)
 """The modules that register the built-in metrics, in the order in which they are searched."""

@@ -6,7 +6,8 @@ formula. Of several references the best counts, unless ``aggregation`` says othe
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Concatenate, Literal, ParamSpec
 
 from ..metric import metric
 from ..records import Sample, Undefined
@@ -14,9 +15,20 @@ from . import ngrams, scalars
 from .ngrams import Part
 from .scalars import Aggregation
 
-NO_REFERENCE = Undefined("no reference")
 ANSWER = ("response", "reference")
 GROUNDS = ("reference", "retrieved_contexts")
+NO_REFERENCE = Undefined("reference is an empty list")
+
+P = ParamSpec("P")
+
+
+def _answer(
+    score: Callable[Concatenate[str, Sequence[str], P], float], sample: Sample, *args: P.args, **parameters: P.kwargs
+) -> float | Undefined:
+    """Score the response against the references."""
+    if not sample.references:
+        return NO_REFERENCE
+    return score(sample.response or "", sample.references, *args, **parameters)
 
 
 @metric(needs=ANSWER, aliases=("qa_em", "em"), batch_key="ExactMatch", source="Rajpurkar et al. 2016")
@@ -25,8 +37,7 @@ def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float |
 
     Normalised: see ``normalize_answer``. Punctuation, case and English articles do not count; numbers do, by value.
     """
-    references = sample.references
-    return scalars.exact_match(sample.response or "", references, aggregation=aggregation) if references else NO_REFERENCE
+    return _answer(scalars.exact_match, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("qa_f1", "f1"), batch_key="F1", source="Rajpurkar et al. 2016")
@@ -36,8 +47,7 @@ def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
     Range 0 to 1. Both without tokens: 1; one of them: 0. Not the F1 over sets: a repeated word counts as often as it is
     matched.
     """
-    references = sample.references
-    return scalars.token_f1(sample.response or "", references, aggregation=aggregation) if references else NO_REFERENCE
+    return _answer(scalars.token_f1, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("containment", "has_answer"), source="Chen et al. 2017")
@@ -46,8 +56,7 @@ def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
 
     Whole tokens count, not letters: "art" is not in "party". Says nothing of what else the response claims.
     """
-    references = sample.references
-    return scalars.contains(sample.response or "", references, aggregation=aggregation) if references else NO_REFERENCE
+    return _answer(scalars.contains, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("edit_distance_similarity", "levenshtein"), source="Levenshtein 1966")
@@ -56,26 +65,18 @@ def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> flo
 
     Range 0 to 1. Unrelated texts share letters by chance: values under 0.4 say little.
     """
-    references = sample.references
-    if not references:
-        return NO_REFERENCE
-    return scalars.edit_similarity(sample.response or "", references, aggregation=aggregation)
+    return _answer(scalars.edit_similarity, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("rouge", "rouge1", "rouge_1"), source="Lin 2004")
-def rouge_n(
-    sample: Sample, *, n: int = 1, part: Part = "f", aggregation: Aggregation = "best"
-) -> float | Undefined:
+def rouge_n(sample: Sample, *, n: int = 1, part: Part = "f", aggregation: Aggregation = "best") -> float | Undefined:
     """Overlap of n-grams of words as multisets: F1 of its share of the response and of the reference.
 
     ``part`` gives ``precision`` (share of the response's) or ``recall`` (share of the reference's) instead. Equals
     rouge-score without stemming on ASCII text; elsewhere words are runs of letters and digits of any script. A text of
     fewer than n words scores 0.
     """
-    references = sample.references
-    if not references:
-        return NO_REFERENCE
-    return ngrams.rouge_n(sample.response or "", references, n=n, part=part, aggregation=aggregation)
+    return _answer(ngrams.rouge_n, sample, n=n, part=part, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("rougel", "rouge-l"), source="Lin 2004")
@@ -84,10 +85,7 @@ def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "bes
 
     The sentence-level form: line breaks mean nothing (not rougeLsum). Words and ``part`` as for ``rouge_n``.
     """
-    references = sample.references
-    if not references:
-        return NO_REFERENCE
-    return ngrams.rouge_l(sample.response or "", references, part=part, aggregation=aggregation)
+    return _answer(ngrams.rouge_l, sample, part=part, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("sentence_bleu", "sacrebleu"), source="Papineni et al. 2002; Post 2018")
@@ -104,10 +102,7 @@ def bleu(
     between words; graphemes of unspaced scripts are tokens. Several references make one BLEU, as defined; with
     ``aggregation`` each is scored by itself. The mean over samples is not corpus BLEU, which pools the counts.
     """
-    references = sample.references
-    if not references:
-        return NO_REFERENCE
-    return ngrams.bleu(sample.response or "", references, order=order, lowercase=lowercase, aggregation=aggregation)
+    return _answer(ngrams.bleu, sample, order=order, lowercase=lowercase, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("chr_f", "sentence_chrf"), source="Popović 2015; Post 2018")
@@ -118,15 +113,10 @@ def chrf(
 
     Equals sacrebleu's ``sentence_chrf`` / 100. ``words=2`` makes it chrF++.
     """
-    references = sample.references
-    if not references:
-        return NO_REFERENCE
-    return ngrams.chrf(
-        sample.response or "", references, order=order, words=words, beta=beta, aggregation=aggregation
-    )
+    return _answer(ngrams.chrf, sample, order=order, words=words, beta=beta, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("accuracy",), batch_key="Accuracy")
+@metric(needs=ANSWER, batch_key="Accuracy")
 def typed_accuracy(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Exact match, meant to be read per kind of question: the same number as ``exact_match --by question_type``.
 
@@ -142,23 +132,21 @@ def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> floa
     No contexts: 0. Reference without tokens: 0. Range 0 to 1. Not the share of statements: that is the judged metric of
     this name.
     """
-    references = sample.references
-    if not references:
+    if not sample.references:
         return NO_REFERENCE
-    return scalars.context_recall(references, sample.retrieved_contexts or [], aggregation=aggregation)
+    return scalars.context_recall(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
 
 
 @metric(needs=GROUNDS, way="lexical", name="context_precision")
 def context_precision(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Share of the retrieved contexts that hold at least one of the reference's normalised tokens.
 
-    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Ranks do not count, as they do in the judged metric of this
-    name.
+    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Ranks do not count, as they do in the judged metric
+    of this name.
     """
-    references = sample.references
-    if not references:
+    if not sample.references:
         return NO_REFERENCE
-    return scalars.context_precision(references, sample.retrieved_contexts or [], aggregation=aggregation)
+    return scalars.context_precision(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
 
 
 @metric(needs=("retrieved_contexts",), aliases=("nonempty_rate",))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal, TypeAlias
 
 from ..errors import InputError
@@ -19,7 +19,6 @@ from ..text import remembered, words_of
 from .scalars import Aggregation, References, f_measure, over_references, overlap, reference_list
 
 Part: TypeAlias = Literal["f", "precision", "recall"]
-Grams: TypeAlias = Mapping[Hashable, int]
 
 
 def rouge_n(
@@ -95,7 +94,8 @@ def common_subsequence(a: Sequence[str], b: Sequence[str]) -> int:
 
 def overlap_of(ours: Sequence[str], theirs: Sequence[str], n: int) -> int:
     """How many n-grams two sequences share, as multisets."""
-    return overlap(grams(ours, n), grams(theirs, n))
+    shorter, longer = sorted((ours, theirs), key=len)
+    return overlap(wanted, grams(longer, n)) if (wanted := grams(shorter, n)) else 0
 
 
 def grams(sequence: Sequence[str], n: int) -> Counter[Hashable]:
@@ -105,32 +105,40 @@ def grams(sequence: Sequence[str], n: int) -> Counter[Hashable]:
     return Counter(zip(*[sequence[at:] for at in range(n)], strict=False))
 
 
-# The rules of mteval-v13a: symbols stand alone; points and commas too, but not inside numbers; so do dashes
-# after digits. They are applied one after the other, each to the outcome of the one before.
-_SYMBOL = re.compile(r"[!-&(-+/:-@\[-`{-~]")
-_POINT_AFTER_OTHER = re.compile(r"([^0-9])([.,])")
-_POINT_BEFORE_OTHER = re.compile(r"([.,])([^0-9])")
-_DASH_AFTER_DIGIT = re.compile(r"([0-9])-")
+_SYMBOLS = r"!-&(-+/:-@\[-`{-~"
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+_PLAIN = rf"[^\s.,{_SYMBOLS}]+"
+_TOKEN = re.compile(rf"{_PLAIN}(?:(?<=[0-9])[.,](?=[0-9]){_PLAIN})*|\S")
+_INTRICATE = re.compile(r"[.,][.,]|[0-9]-")
+# Where points meet points or digits meet dashes, the rules of mteval-v13a depend on their order: each applies to the
+# outcome of the one before.
+_IN_ORDER = (
+    (re.compile(rf"([{_SYMBOLS}])"), r" \1 "),
+    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
+    (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
+    (re.compile(r"([0-9])-"), r"\1 - "),
+)
 
 
 @remembered
 def bleu_tokens(text: str) -> tuple[str, ...]:
     """The tokens of mteval-v13a, after graphemes of unspaced scripts are set apart. Case stays.
 
+    Symbols stand alone; so do points and commas outside numbers, and dashes after digits.
+
     >>> bleu_tokens("It's $3.50, isn't it?")
     ("It's", '$', '3.50', ',', "isn't", 'it', '?')
     """
-    text = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    text = text.rstrip().replace("<skipped>", "").replace("-\n", "")
     if "&" in text:
         for entity, character in _ENTITIES:
             text = text.replace(entity, character)
-    text = _SYMBOL.sub(r" \g<0> ", f" {spaced(text)} ")
-    if "." in text or "," in text:
-        text = _POINT_AFTER_OTHER.sub(r"\1 \2 ", text)
-        text = _POINT_BEFORE_OTHER.sub(r" \1 \2", text)
-    if "-" in text:
-        text = _DASH_AFTER_DIGIT.sub(r"\1 - ", text)
+    text = spaced(text)
+    if not _INTRICATE.search(text):
+        return tuple(_TOKEN.findall(text))
+    text = f" {text} ".replace("\n", " ")
+    for pattern, replacement in _IN_ORDER:
+        text = pattern.sub(replacement, text)
     return tuple(text.split())
 
 
@@ -185,11 +193,10 @@ def _clipped_matches(ours: Sequence[str], references: Sequence[Sequence[str]], o
         if n > 1 and not matches[-1]:  # no n-gram without its beginning
             matches.append(0)
             continue
-        theirs = [grams(one, n) for one in references]
-        most = theirs[0]
-        for one in theirs[1:]:
-            most = most | one
-        matches.append(overlap(grams(ours, n), most))
+        most, *others = (grams(one, n) for one in references)
+        for one in others:
+            most |= one
+        matches.append(overlap(most, grams(ours, n)) if most else 0)
     return matches
 
 
@@ -207,8 +214,10 @@ def chrf(
 ) -> float:
     """F-beta of the mean precision and mean recall of character n-grams, n = 1 to ``order``, white space left out.
 
-    With ``words=2`` n-grams of words up to that order count too (chrF++). An order for which either text is too short is
-    left out of the means. Case counts. Empty text: 0. Range 0 to 1. Source: Popović 2015, 2017; Post 2018 (sacrebleu).
+    With ``words=2`` n-grams of words up to that order count too (chrF++). An order for which either text is too short
+    is left out of the means. Case counts. Empty text: 0. Range 0 to 1.
+
+    Source: Popović 2015, 2017; Post 2018 (sacrebleu).
 
     >>> round(chrf("the cat sat", "the cat lay"), 4)
     0.5207
@@ -225,7 +234,7 @@ def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, int], beta: float) ->
         matched = -1
         for n in range(1, min(order, len(mine), len(other)) + 1):
             if matched != 0:  # no n-gram without its beginning
-                matched = overlap(_slices(mine, n), _slices(other, n))
+                matched = _shared_slices(mine, other, n)
             precisions += matched / (len(mine) - n + 1)
             recalls += matched / (len(other) - n + 1)
             defined += 1
@@ -254,5 +263,29 @@ def _words_and_edges(text: str) -> list[str]:
     return found
 
 
-def _slices(sequence: str | tuple[str, ...], n: int) -> Counter[Hashable]:
-    return Counter([sequence[at : at + n] for at in range(len(sequence) - n + 1)])
+_SHORT = 64
+"""Up to this length it is faster to search for a text's slices than to cut up the other text."""
+
+
+def _shared_slices(a: Sequence[str], b: Sequence[str], n: int) -> int:
+    """How many slices of length n two texts (or lists of words) share, as multisets."""
+    shorter, longer = sorted((a, b), key=len)
+    wanted = Counter(_slices(shorter, n))
+    if isinstance(longer, str) and len(shorter) <= _SHORT:
+        return sum([_times(str(gram), longer, count) for gram, count in wanted.items() if gram in longer])
+    return overlap(wanted, Counter(_slices(longer, n)))
+
+
+def _slices(sequence: Sequence[str], n: int) -> list[Hashable]:
+    return [sequence[at : at + n] for at in range(len(sequence) - n + 1)]
+
+
+def _times(gram: str, text: str, most: int) -> int:
+    """How often a string occurs in a text that holds it, overlaps included, counted up to ``most``."""
+    times, at = 1, 0
+    while times < most:
+        at = text.find(gram, text.find(gram, at) + 1)
+        if at < 0:
+            return times
+        times += 1
+    return times

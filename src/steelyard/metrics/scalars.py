@@ -6,8 +6,8 @@ otherwise. A blank response is a bad response and scores by formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar
 
 from ..errors import InputError
 from ..scripts import joined
@@ -15,6 +15,7 @@ from ..text import normal_form, token_counts, tokens_of
 
 Aggregation: TypeAlias = Literal["best", "mean", "worst"]
 References: TypeAlias = str | Sequence[str]
+Item = TypeVar("Item", bound=Hashable)
 
 
 def over_references(score: Callable[[str], float], reference: References, aggregation: Aggregation = "best") -> float:
@@ -42,7 +43,7 @@ def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
     return (1 + beta * beta) * precision * recall / weighted if weighted > 0 else 0.0
 
 
-def overlap(a: Mapping[str, int], b: Mapping[str, int]) -> int:
+def overlap(a: Mapping[Item, int], b: Mapping[Item, int]) -> int:
     """Size of the multiset intersection."""
     if len(b) < len(a):
         a, b = b, a

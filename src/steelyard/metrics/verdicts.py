@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import AskFailed, BadReply
-from ..flow import Numbered, Prompt, Requests, ask, items, request
+from ..flow import Ask, Numbered, Prompt, Requests, ask, items, request
 from ..records import Json, Outcome, Sample, Undefined, Value
 
 T = TypeVar("T")
@@ -33,9 +33,9 @@ _OVERLAP = 300
 
 
 SPLIT = Prompt(
-    "List the factual claims of the text. Each is one short sentence that stands alone (pronouns resolved, the"
-    " question used only for that) and adds nothing. A text that claims nothing, such as a refusal or a question,"
-    " has an empty list."
+    "List the factual claims of the text: short sentences that each stand alone (pronouns resolved, if need be"
+    " from the question) and add nothing. If it claims nothing, as a refusal or a question does, the list is"
+    " empty."
 )
 
 
@@ -47,19 +47,19 @@ class Claims(Struct):
 
 def claims_of(text: str, question: str | None) -> Steps[list[str]]:
     """The distinct factual claims of a text, each understandable by itself; none where it claims nothing."""
-    fields = {"question": question} if question else {}
-    reply = yield from ask(SPLIT, Claims, **fields, text=text)
+    fields: dict[str, Any] = {"question": question, "text": text} if question else {"text": text}
+    reply = yield from ask(SPLIT, Claims, **fields)
     return distinct(reply.claims)
 
 
 CHECK = Prompt(
-    "For each claim: do the sources state or plainly imply it? Nothing else counts, your own knowledge neither."
-    " Give a reason (one sentence), the verdict yes or no, and in passages the numbers of all sources that support it."
+    "Do the sources state or plainly imply each claim? Nothing else counts, nor what you know yourself. Give one"
+    " sentence of reason, the verdict yes or no, and as passages the numbers of all sources that support it."
 )
 
 
 class Support(Struct):
-    """What the judge says of one claim; ``passages`` are numbers of sources."""
+    """What the judge says of one claim; ``passages`` are numbers of sources, which ``support_shape`` bounds."""
 
     reason: str
     verdict: YesNo
@@ -67,12 +67,14 @@ class Support(Struct):
 
 
 @lru_cache(maxsize=256)
-def support_shape(sources: int, extra: str = "") -> type[Support]:
-    """``Support`` whose numbers are those of the sources; ``extra`` names a text that comes first."""
-    number = Annotated[int, Meta(ge=1, le=sources)]
-    first: list[tuple[str, type]] = [(extra, str)] if extra else []
-    fields = [*first, ("reason", str), ("verdict", YesNo), ("passages", list[number])]  # type: ignore[valid-type]
-    return msgspec.defstruct("Support", fields, bases=(Support,))
+def support_shape(sources: int) -> type[Support]:
+    """``Support`` whose numbers are those of the sources."""
+    return msgspec.defstruct("Support", [("passages", passage_numbers(sources))], bases=(Support,))  # type: ignore[return-value]
+
+
+def passage_numbers(sources: int) -> Any:  # noqa: ANN401 - a type made at run time has no static name
+    """The type of a list of numbers from 1 to ``sources``."""
+    return list[Annotated[int, Meta(ge=1, le=sources)]]
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
@@ -93,26 +95,38 @@ class Finding(Struct, frozen=True, omit_defaults=True):
         return self.verdict == "yes"
 
 
-def finding(claim: str, support: Support, sources: int) -> Finding:
+def finding(claim: str, verdict: YesNo, reason: str, passages: Iterable[int], *, sources: int) -> Finding:
     """A judge's word on a claim: an unsupported claim has no passages, one source needs no number."""
-    if support.verdict == "no":
-        return Finding(claim, "no", support.reason)
-    return Finding(claim, "yes", support.reason, [1] if sources == 1 else sorted(set(support.passages)))
+    if verdict == "no":
+        return Finding(claim, verdict, reason)
+    return Finding(claim, verdict, reason, [1] if sources == 1 else sorted(set(passages)))
+
+
+def located(one: Finding) -> list[int]:
+    """The numbers of the sources that support a claim. Supported, yet by none of them, is a bad reply."""
+    if one.holds and not one.passages:
+        raise BadReply("inconsistent", f"supported, yet by no source: {one.claim}")
+    return one.passages
 
 
 def check(claims: Sequence[str], sources: Sequence[str], *, passages: Passages = "together") -> Steps[list[Finding]]:
     """Whether the sources support each claim: together, or (``each``) any one of them by itself.
 
     Sources that exceed the judge's window are judged in halves, a single one in overlapping halves of its text, and
-    a claim is supported if a part supports it.
+    a claim is supported if a part supports it. No claims, no request.
     """
+    if not claims:
+        return []
     if passages == "together" or len(sources) == 1:
         try:
             shape = support_shape(len(sources))
             replies = yield from judged(CHECK, shape, claims, of="claim", source=sources)
-            return [finding(claim, reply, len(sources)) for claim, reply in zip(claims, replies, strict=True)]
+            return [
+                finding(claim, said.verdict, said.reason, said.passages, sources=len(sources))
+                for claim, said in zip(claims, replies, strict=True)
+            ]
         except AskFailed as error:
-            parts = _parts(sources, error)
+            parts = halves(sources, error)
     else:
         parts = [(number, [source]) for number, source in enumerate(sources)]
     found = []
@@ -120,6 +134,11 @@ def check(claims: Sequence[str], sources: Sequence[str], *, passages: Passages =
         one = yield from check(claims, part)
         found.append([_shifted(each, before) for each in one])
     return [_merged(same, in_parts=passages == "together") for same in zip(*found, strict=True)]
+
+
+def check_request(claim: str, sources: Sequence[str]) -> Ask:
+    """The question that ``check`` puts about one claim, for rules that yield several at once."""
+    return request(CHECK, Numbered(support_shape(len(sources))).of(1), source=sources, claim=[claim])
 
 
 def _shifted(one: Finding, before: int) -> Finding:
@@ -134,7 +153,13 @@ def _merged(same: Sequence[Finding], *, in_parts: bool) -> Finding:
 
 
 def judged(
-    prompt: Prompt, item: type[Item], texts: Sequence[str], *, of: str, each: bool = False, **fields: str | Sequence[str]
+    prompt: Prompt,
+    item: type[Item],
+    texts: Sequence[str],
+    *,
+    of: str,
+    each: bool = False,
+    **fields: str | Sequence[str],
 ) -> Steps[list[Item]]:
     """One reply of the shape ``item`` per text, in one request that numbers them.
 
@@ -142,15 +167,16 @@ def judged(
     BadReply where that does not help. ``each`` asks text by text at once.
     """
     whole: BadReply | None = None
+    given: dict[str, Any] = {**fields, of: texts}
     if len(texts) > 1 and not each:
         try:
-            reply = yield request(prompt, Numbered(item).of(len(texts)), **fields, **{of: texts})
+            reply = yield request(prompt, Numbered(item).of(len(texts)), **given)
             return items(reply)
         except BadReply as error:
             whole = error
     try:
         one = Numbered(item).of(1)
-        replies = yield [request(prompt, one, **fields, **{of: [text]}) for text in texts]
+        replies = yield [request(prompt, one, **{**given, of: [text]}) for text in texts]
     except BadReply as error:
         if whole is None:
             raise
@@ -169,7 +195,7 @@ def _count(reply: str | None) -> str:
     return str(max(lists, default=len(held))) if isinstance(held, dict | list) else "1"
 
 
-def judged_passages(
+def judged_contexts(
     prompt: Prompt,
     item: type[Item],
     contexts: Sequence[str],
@@ -183,14 +209,26 @@ def judged_passages(
     try:
         return (yield from judged(prompt, item, contexts, of="context", each=passages == "each", **fields))
     except AskFailed as error:
-        parts = _parts(contexts, error)
+        parts = halves(contexts, error)
     found: list[Item] = []
     for _, part in parts:
-        found += yield from judged_passages(prompt, item, part, merit=merit, passages=passages, **fields)
+        found += yield from judged_contexts(prompt, item, part, merit=merit, passages=passages, **fields)
     return [max(found, key=merit)] if len(contexts) == 1 else found
 
 
-def _parts(texts: Sequence[str], error: AskFailed) -> list[tuple[int, list[str]]]:
+def gathered(look: Callable[[Sequence[str]], Steps[list[T]]], texts: Sequence[str]) -> Steps[list[T]]:
+    """What a look at the texts lists; where they exceed the judge's window, what looks at their halves list."""
+    try:
+        return (yield from look(texts))
+    except AskFailed as error:
+        parts = halves(texts, error)
+    found: list[T] = []
+    for _, part in parts:
+        found += yield from gathered(look, part)
+    return found
+
+
+def halves(texts: Sequence[str], error: AskFailed) -> list[tuple[int, list[str]]]:
     """Two parts of texts that do not fit the window, each with the number of texts before it; else the error."""
     if error.kind != TOO_LONG:
         raise error
@@ -217,16 +255,16 @@ def windows(text: str) -> list[str]:
 
 
 def over_references(
-    sample: Sample, one: Callable[[str], Steps[Outcome]], *, best: Callable[..., Value] = max
+    sample: Sample, judge: Callable[[str], Steps[Outcome]], *, best: Callable[..., Value] = max
 ) -> Steps[Outcome]:
     """Judge a sample against each accepted reference; the best value counts."""
     outcomes: list[Outcome] = []
-    for reference in sample.references:
-        if reference.strip():
-            outcomes.append((yield from one(reference)))
-    values = [found for found in outcomes if isinstance(found, Value)]
+    for reference in filter(str.strip, sample.references):
+        found = yield from judge(reference)
+        outcomes.append(found)
+    values = [one for one in outcomes if isinstance(one, Value)]
     if values:
-        return best(values, key=lambda found: found.value)
+        return best(values, key=lambda value: value.value)
     return outcomes[0] if outcomes else Undefined("no reference")
 
 
@@ -236,7 +274,7 @@ def distinct(texts: Iterable[str]) -> list[str]:
     return list(reversed(kept.values()))
 
 
-def plain(things: Sequence[Struct]) -> list[Json]:
+def plain(things: Sequence[Struct]) -> Json:
     """Structs as evidence: plain JSON."""
-    told: list[Json] = msgspec.to_builtins(list(things))
+    told: Json = msgspec.to_builtins(list(things))
     return told

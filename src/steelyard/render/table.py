@@ -102,13 +102,8 @@ def facts(report: Report) -> list[tuple[str, str]]:
     if usage.calls or usage.cached or usage.embedded:
         cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
         guessed = f", usage estimated for {usage.estimated} calls" if usage.estimated else ""
-        pairs.append(
-            (
-                "usage",
-                f"{usage.calls} calls, {usage.cached} cached, {usage.prompt_tokens} + {usage.completion_tokens} tokens"
-                f"{cost}{guessed}",
-            )
-        )
+        tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
+        pairs.append(("usage", f"{usage.calls} calls, {usage.cached} cached, {tokens}{cost}{guessed}"))
     return [(key, value) for key, value in pairs if value]
 
 

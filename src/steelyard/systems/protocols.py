@@ -57,7 +57,8 @@ def searcher(retriever: object) -> Search:
     if callable(retriever):
         return _called(retriever)
     raise WrongType(
-        f"not a retriever: {type(retriever).__name__} (expected .search(query, limit=), .retrieve(query, k) or a callable)"
+        f"not a retriever: {type(retriever).__name__}"
+        " (expected .search(query, limit=), .retrieve(query, k) or a callable)"
     )
 
 
@@ -66,17 +67,15 @@ def _called(method: Callable[..., Iterable[object]]) -> Search:
     try:
         parameters = inspect.signature(method).parameters
     except (TypeError, ValueError):  # built in C: no signature to read
-        return lambda query, k: method(query, k)
+        return method
     for name in ("limit", "k", "top_k", "n", "num_results"):
         if name in parameters and parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY:
             return lambda query, k: method(query, **{name: k})
-    places = [
-        p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
-    ]
-    required = [p for p in places if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-    if len(required) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in places):
-        return lambda query, k: method(query, k)
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+    kinds = [one.kind for one in parameters.values()]
+    places = [one for one in parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if sum(one.default is one.empty for one in places) > 1 or inspect.Parameter.VAR_POSITIONAL in kinds:
+        return method
+    if inspect.Parameter.VAR_KEYWORD in kinds:
         return lambda query, k: method(query, k=k)
     return lambda query, _: method(query)
 

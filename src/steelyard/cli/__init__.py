@@ -1,0 +1,60 @@
+"""The command line. Each verb is a module; what is heavy is imported when the verb runs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from ..errors import SteelyardError
+
+app = typer.Typer(
+    name="steelyard",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Weigh retrieval and RAG systems. Exit codes: 0 good, 1 could not run, 2 the gate says no, 3 incomplete.",
+)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line; a user's mistake ends in one line on standard error, never in a traceback."""
+    sys.exit(run(args))
+
+
+def run(args: list[str] | None = None) -> int:
+    """The exit code of one command."""
+    from . import demo, evaluate, files, rank, show  # noqa: F401 - importing a verb adds it
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        return app(args, standalone_mode=False) or 0
+    except SteelyardError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return error.exit_code
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            print(context.get_usage(), file=sys.stderr)
+        print(f"steelyard: {error.format_message()}", file=sys.stderr)  # type: ignore[attr-defined]
+        return 1
+    except typer.Abort:
+        return 130
+    except KeyboardInterrupt:
+        print("steelyard: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+@app.callback(invoke_without_command=True)
+def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    """Weigh retrieval and RAG systems."""
+    if show_version:
+        from .. import __version__
+
+        print(f"steelyard {__version__}")
+        raise typer.Exit

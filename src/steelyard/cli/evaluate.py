@@ -1,0 +1,132 @@
+"""``steelyard eval``: weigh answers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+from . import app
+from .options import By, Confidence, Encoding, Fields, Metrics, Out, Seed, listed, numbers, pairs
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..gate import Rule
+    from ..judge import LLMJudge
+    from ..report import Report
+
+FORMATS = ("table", "json", "md", "latex", "csv")
+
+
+@app.command("eval")
+def evaluate(
+    data: Annotated[list[Path], typer.Argument(help="Samples: JSONL, JSON, CSV or Parquet; several are joined.")],
+    metrics: Metrics = None,
+    judge: Annotated[str | None, typer.Option(help="openai:MODEL or http://host/v1#model.")] = None,
+    embedder: Annotated[str | None, typer.Option(help="local, openai:MODEL or http://host/v1#model.")] = None,
+    field: Fields = None,
+    threshold: Annotated[
+        list[str] | None, typer.Option("--threshold", help="METRIC=VALUE the pooled value must reach; gates.")
+    ] = None,
+    pass_rate: Annotated[
+        list[str] | None, typer.Option("--pass-rate", help="METRIC=SHARE of samples that must pass; gates.")
+    ] = None,
+    max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
+    by: By = None,
+    cluster: Annotated[str | None, typer.Option(help="Resample whole groups of this tag.")] = None,
+    out: Out = None,
+    output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
+    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+    concurrency: Annotated[int, typer.Option("--concurrency", "--workers", help="Calls at once, at most.")] = 16,
+    repeats: Annotated[int, typer.Option(help="Ask the judge this many times.")] = 1,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first failure.")] = False,
+    name: Annotated[str, typer.Option(help="What the system is called in the report.")] = "",
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Weigh answers: lexical metrics without a model, or any judge.
+
+    Prints a plan before asking a judge. Exit codes: 0 good, 1 could not run, 2 a threshold was missed, 3 too much
+    failed.
+    """
+    from ..evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
+    from ..gate import exit_code, rules
+    from ..samples import read_samples
+
+    check_format(output_format, FORMATS)
+    thresholds, rates = numbers(threshold, "--threshold"), numbers(pass_rate, "--pass-rate")
+    wanted = listed(metrics) or list(DEFAULT_METRICS)
+    priced = _priced(judge, price)
+    samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
+    if judge is not None or dry_run:
+        plan = plan_rag(samples, metrics=wanted, judge=priced, embedder=embedder, ledger=ledger, repeats=repeats)
+        print(plan, file=sys.stdout if dry_run else sys.stderr)
+        if dry_run:
+            return 0
+    with Progress() as progress:
+        report = evaluate_rag(
+            samples,
+            metrics=wanted,
+            judge=priced,
+            embedder=embedder,
+            thresholds=thresholds,
+            by=by,
+            cluster=cluster,
+            concurrency=concurrency,
+            repeats=repeats,
+            budget=budget,
+            max_calls=max_calls,
+            ledger=ledger,
+            offline=offline,
+            strict=strict,
+            confidence=confidence,
+            seed=seed,
+            name=name,
+            dataset=", ".join(path.name for path in data),
+            progress=progress,
+        )
+    found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=max_failed)
+    finish(report, found, out=out, output_format=output_format, scale=scale)
+    return exit_code(found)
+
+
+def check_format(given: str, formats: tuple[str, ...]) -> None:
+    """An unknown output format is a mistake to be told before any work."""
+    if given not in formats:
+        raise InputError(f"--format {given}: choose from {', '.join(formats)}")
+
+
+def finish(report: Report, found: list[Rule], *, out: Path | None, output_format: str, scale: float = 1.0) -> None:
+    """Print the report, write it where asked, and end with every rule and its verdict."""
+    from ..render.files import write
+    from ..render.plain import printed
+
+    if out is not None:
+        write(report, out)
+    print(printed(report, output_format, scale=scale))
+    channel = sys.stdout if output_format == "table" else sys.stderr
+    for rule in found:
+        print(rule, file=channel)
+
+
+def _priced(judge: str | None, price: str | None) -> LLMJudge | str | None:
+    if judge is None or price is None:
+        return judge
+    from ..judge import judge_of, with_price
+
+    parts = price.split(",")
+    try:
+        price_in, price_out = (float(part) for part in parts)
+    except ValueError:
+        raise InputError(f"--price {price}: expected IN,OUT, such as 0.15,0.6") from None
+    return with_price(judge_of(judge), price_in, price_out)

@@ -1,0 +1,68 @@
+"""Options that several verbs share, and how ``NAME=VALUE`` is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from ..errors import InputError
+
+Metrics: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--metric", "-m", help="A metric, a group or file.py:name; may be repeated.")
+]
+Out: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", help="Write report.json, report.md and report.html into this folder.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of intervals and tests.")]
+Confidence: TypeAlias = Annotated[float, typer.Option("--confidence", help="Level of the intervals.")]
+Encoding: TypeAlias = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
+By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by this tag; may be repeated.")]
+Fields: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--field", help="FIELD=COLUMN, such as user_input=question; may be repeated.")
+]
+
+
+def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
+    """``["a=b"]`` as a mapping. The last ``=`` outside brackets divides, so metric names may carry parameters.
+
+    >>> pairs(["ndcg(gain=exponential)@10=0.5"], "--threshold")
+    {'ndcg(gain=exponential)@10': '0.5'}
+    """
+    found = {}
+    for text in given or ():
+        name, equals, value = text.rpartition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise InputError(f"{option} {text!r}: expected NAME=VALUE")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def numbers(given: Sequence[str] | None, option: str) -> dict[str, float]:
+    """The same with numbers for values."""
+    found = {}
+    for name, value in pairs(given, option).items():
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise InputError(f"{option} {name}={value}: expected a number") from None
+    return found
+
+
+def listed(given: Sequence[str] | None) -> list[str]:
+    """Names given one by one or several at once: ``-m "ndcg@10 map"`` and ``-m ndcg@10 -m map`` are the same."""
+    return [name for text in given or () for name in _split(text)]
+
+
+def _split(text: str) -> list[str]:
+    depth, names, current = 0, [], ""
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char.isspace() and depth == 0:
+            names.append(current)
+            current = ""
+        else:
+            current += char
+    return [name for name in [*names, current] if name]

@@ -1,0 +1,60 @@
+"""``steelyard show`` and ``steelyard metrics``: a report, and the shelf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError, UnknownName
+from . import app
+from .evaluate import check_format
+
+FORMATS = ("table", "json", "md", "latex", "csv", "html")
+
+
+@app.command("show")
+def show(
+    report: Annotated[Path, typer.Argument(help="A saved report, or the folder that holds it.")],
+    output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex, csv or html.")] = "table",
+    per_sample: Annotated[
+        bool, typer.Option("--per-sample", "--per-query", help="One row per sample, as CSV.")
+    ] = False,
+    why: Annotated[
+        tuple[str, str] | None, typer.Option("--why", help="SAMPLE METRIC: what is behind one score.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Where the replies are, for --why.")] = None,
+    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+) -> None:
+    """Print a saved report, or everything behind one of its scores."""
+    from ..render.plain import printed, scores_csv
+    from ..render.why import why as explain
+    from ..report import Report
+
+    check_format(output_format, FORMATS)
+    loaded = Report.load(report / "report.json" if report.is_dir() else report)
+    if why is not None:
+        print(explain(loaded, *why, ledger=ledger))
+    elif per_sample:
+        print(scores_csv(loaded), end="")
+    elif output_format == "html":
+        print(loaded.html())
+    else:
+        print(printed(loaded, output_format, scale=scale))
+
+
+@app.command("metrics")
+def metrics(name: Annotated[str | None, typer.Argument(help="A metric: its definition in full.")] = None) -> None:
+    """The shelf: every metric with what it needs, or one metric's definition."""
+    from ..render.shelf import definition, listing
+
+    if name is None:
+        print(listing())
+        return
+    try:
+        print(definition(name))
+    except UnknownName:
+        raise
+    except InputError as error:
+        raise InputError(str(error)) from None

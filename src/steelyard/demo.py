@@ -1,0 +1,124 @@
+"""The whole path on a small corpus that ships with the package: retrieve, answer, score, report. A real run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .beir import read_beir
+from .evaluate_rankings import evaluate_run
+from .evaluate_samples import evaluate_rag
+from .records import Sample, Span
+from .report import DatasetNote, Report
+from .samples import write_samples
+from .systems.bm25 import BM25
+from .systems.extractive import Extractive
+from .systems.overlap import Overlap
+from .systems.protocols import RetrievalSystem
+from .trec import write_run
+
+DEPTH, READ = 50, 3
+RANKINGS = ("ndcg@10", "recall@10", "map", "mrr@10", "precision@3")
+ANSWERS = ("token_f1", "contains", "rouge_l", "context_recall", "context_precision", "faithfulness")
+
+
+class Reference(Struct):
+    """What is known of one question: the accepted answers and the passages that hold them."""
+
+    query_id: str
+    reference: str | list[str]
+    reference_contexts: list[str]
+    relevant_spans: list[Span]
+
+
+class Demo(NamedTuple):
+    """The corpus and what is known of it."""
+
+    corpus: dict[str, str]
+    queries: dict[str, str]
+    qrels: Mapping[str, Mapping[str, float]]
+    samples: list[Sample]
+
+
+class Weighed(NamedTuple):
+    """One system with its two reports."""
+
+    system: str
+    rankings: Report
+    answers: Report
+
+
+def load() -> Demo:
+    """The corpus that ships: 66 documents on lighthouses, 40 questions, graded judgements and references."""
+    with as_file(files("steelyard") / "data" / "demo") as folder:
+        corpus, queries, qrels = read_beir(folder)
+        known = msgspec.json.Decoder(Reference)
+        references = {one.query_id: one for one in known.decode_lines((folder / "references.jsonl").read_bytes())}
+        rows = msgspec.json.Decoder(dict[str, object]).decode_lines((folder / "queries.jsonl").read_bytes())
+    tags = {str(row["_id"]): _tags(row.get("metadata")) for row in rows}
+    samples = [
+        Sample(
+            id=query,
+            user_input=text,
+            reference=references[query].reference,
+            reference_contexts=references[query].reference_contexts,
+            relevant_spans=references[query].relevant_spans or None,
+            relevance=dict(qrels.get(query, {})),
+            tags=tags[query],
+        )
+        for query, text in queries.items()
+    ]
+    return Demo(corpus, queries, qrels, samples)
+
+
+def _tags(metadata: object) -> dict[str, str]:
+    return {str(key): str(value) for key, value in metadata.items()} if isinstance(metadata, dict) else {}
+
+
+def weigh(demo: Demo, system: RetrievalSystem, name: str, out: Path) -> Weighed:
+    """Retrieve, answer and score with one system; the run and the samples are written beside the reports."""
+    answerer = Extractive()
+    run: dict[str, dict[str, float]] = {}
+    samples = []
+    for sample in demo.samples:
+        question = sample.user_input or ""
+        hits = [(str(doc), float(score)) for doc, score in system.retrieve(question, DEPTH)]  # type: ignore[misc]
+        run[sample.id] = dict(hits)
+        contexts = [demo.corpus[doc] for doc, _ in hits[:READ]]
+        samples.append(
+            replace(
+                sample,
+                retrieved_ids=[doc for doc, _ in hits],
+                retrieved_contexts=contexts,
+                response=answerer.answer(question, "\n\n".join(contexts)),
+            )
+        )
+    folder = out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_run(folder / "run.trec", run, tag=name)
+    write_samples(folder / "samples.jsonl", samples)
+    types = {sample.id: sample.tags["question_type"] for sample in samples}
+    rankings = evaluate_run(run, demo.qrels, RANKINGS, by={"question_type": types}, name=name)
+    rankings.dataset = DatasetNote("lighthouses", "1", rankings.dataset.digest)
+    answers = evaluate_rag(samples, metrics=ANSWERS, by="question_type", name=name, dataset="lighthouses")
+    return Weighed(name, rankings, answers)
+
+
+def run(out: Path) -> Sequence[Weighed]:
+    """Weigh BM25 and a plainer retriever and write everything into ``out``."""
+    from .render.files import write
+
+    demo = load()
+    weighed = []
+    for system in (BM25(demo.corpus), Overlap(demo.corpus)):
+        one = weigh(demo, system, system.name, out)
+        write(one.rankings, out / system.name / "rankings")
+        write(one.answers, out / system.name / "answers")
+        weighed.append(one)
+    return weighed

@@ -1,0 +1,270 @@
+"""From a run and judgements to ``Rankings``: ranks by counting, then the policies.
+
+A judged document's rank is one more than the number of documents that beat it, so scores are counted and nothing
+but an unordered list is ever sorted. ``place`` does that for a batch of whole queries; ``assemble`` applies the
+policies to what all batches found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, WrongType
+from .judgements import BoolArray, FloatArray, IntArray, Judgements, Policy, identifier, numbers
+from .rankings import Counts, Rankings
+from .records import Qrels, Run
+
+Scores: TypeAlias = NDArray[np.floating]
+Id = TypeVar("Id", str, bytes)
+
+BATCH = 1 << 18  # scores at once: enough to make calls cheap, few enough to stay in the cache
+
+
+@dataclass
+class Found:
+    """What a run holds of the judgements."""
+
+    ranks: IntArray
+    """Rank of each row of the judgements, 0 where it was not retrieved."""
+    retrieved: IntArray
+    """Documents retrieved for each judged query, -1 where the run lacks the query."""
+    tied: BoolArray
+    """Judged queries with documents of equal score."""
+    ignored: list[str] = field(default_factory=list)
+    duplicates: int = 0
+    run_id: str = "steelyard"
+
+    @classmethod
+    def nothing(cls, judgements: Judgements) -> Found:
+        """The state before any query was read."""
+        size = len(judgements.queries)
+        return cls(
+            np.zeros(len(judgements.docs), dtype=np.int64),
+            np.full(size, -1, dtype=np.int64),
+            np.zeros(size, dtype=np.bool_),
+        )
+
+
+def join(run: Run, qrels: Qrels | Judgements, policy: Policy | None = None) -> Rankings:
+    """Join ``{query: {document: score}}`` with judgements.
+
+    >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 2.0}}, {"q": {"b": 1, "x": 1}})
+    >>> table.ranks.tolist(), table.retrieved.tolist()  # b and c are tied, and c comes first
+    ([3], [3])
+    """
+    policy = policy or Policy()
+    judgements = qrels if isinstance(qrels, Judgements) else Judgements.of_mapping(qrels)
+    rows = judgements.with_self() if policy.drop_self else judgements
+    found = Found.nothing(rows)
+    known = {query: at for at, query in enumerate(rows.queries)}
+    if any(type(query) is not str for query in run):
+        run = {identifier(query, "query"): ranking for query, ranking in run.items()}
+    found.ignored = [query for query in run if query not in known]
+    for batch in _batches(run, known):
+        _place_batch(batch, rows, found, policy)
+    return assemble(rows, found, policy)
+
+
+def _batches(run: Run, known: Mapping[str, int]) -> Iterator[list[tuple[int, Mapping[str, float]]]]:
+    """Judged queries with their documents, about ``BATCH`` of these at a time."""
+    batch: list[tuple[int, Mapping[str, float]]] = []
+    size = 0
+    for query, ranking in run.items():
+        if (at := known.get(query)) is None:
+            continue
+        if not isinstance(ranking, Mapping):
+            raise WrongType(f"a run must be {{query: {{document: score}}}}, not {query!r}: {type(ranking).__name__}")
+        batch.append((at, _text_keys(ranking)))
+        size += len(ranking)
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def _text_keys(ranking: Mapping[str, float]) -> Mapping[str, float]:
+    """The ranking with text for ids. A look at the first key is enough to leave a million others alone."""
+    if None in ranking or not isinstance(next(iter(ranking), ""), str):
+        return {identifier(doc, "document"): score for doc, score in ranking.items()}
+    return ranking
+
+
+def _place_batch(
+    batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements, found: Found, policy: Policy
+) -> None:
+    sizes = [len(ranking) for _, ranking in batch]
+    scores = numbers(chain.from_iterable(ranking.values() for _, ranking in batch), sum(sizes))
+    if scores is None:
+        raise _no_number(batch, rows)
+    hits, groups, hit_scores = [], [], []
+    bounds = rows.starts.tolist()
+    for group, (at, ranking) in enumerate(batch):
+        for row in range(bounds[at], bounds[at + 1]):
+            if (score := ranking.get(rows.docs[row])) is not None:
+                hits.append(row)
+                groups.append(group)
+                hit_scores.append(score)
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+    def ids(group: int, positions: list[int]) -> list[str]:
+        names = list(batch[group][1])
+        return [names[position] for position in positions]
+
+    ranks, tied = place(
+        single(scores) if policy.trec else scores,
+        starts,
+        np.array(groups, dtype=np.int64),
+        single(np.array(hit_scores)) if policy.trec else np.array(hit_scores, dtype=np.float64),
+        lambda hit: rows.docs[hits[hit]],
+        ids,
+        given=policy.ties == "given",
+    )
+    queries = np.array([at for at, _ in batch], dtype=np.int64)
+    found.ranks[hits] = ranks
+    found.retrieved[queries] = sizes
+    found.tied[queries] = tied
+
+
+def _no_number(batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements) -> InputError:
+    for at, ranking in batch:
+        for doc, score in ranking.items():
+            if numbers([score], 1) is None:
+                place_of = f"query {rows.queries[at]!r}, document {doc!r}"
+                return InputError(f"score is not a number: {score!r} ({place_of})")
+    raise AssertionError
+
+
+def single(scores: Scores) -> Scores:
+    """Scores in single precision, as trec_eval 9 keeps them: what is equal there is tied."""
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
+
+
+def place(
+    scores: Scores,
+    starts: IntArray,
+    groups: IntArray,
+    hit_scores: Scores,
+    hit_id: Callable[[int], Id],
+    ids: Callable[[int, list[int]], list[Id]],
+    *,
+    given: bool = False,
+) -> tuple[IntArray, BoolArray]:
+    """Ranks of some documents, the hits, within their groups, and which groups hold equal scores.
+
+    ``scores`` of group g are rows ``starts[g]:starts[g+1]``. A hit is known by its group and its score; its id
+    and the ids at positions of a group are asked for only where scores are equal.
+    """
+    ordered, tied = _descending(scores, starts)
+    low, high = starts[groups], starts[groups + 1]
+    better = _bisect(ordered, low, high, hit_scores, np.greater) - low
+    equal = _bisect(ordered, low, high, hit_scores, np.greater_equal) - low - better
+    ranks = better + 1
+    seen: dict[tuple[int, int], list[Id]] = {}
+    for hit in np.flatnonzero(equal > 1).tolist():
+        group, first = int(groups[hit]), int(better[hit])
+        if (group, first) not in seen:
+            level = np.flatnonzero(scores[starts[group] : starts[group + 1]] == hit_scores[hit])
+            names = ids(group, level.tolist())
+            seen[group, first] = names if given else sorted(names, reverse=True)
+        ranks[hit] += seen[group, first].index(hit_id(hit))
+    return ranks, tied
+
+
+def _descending(scores: Scores, starts: IntArray) -> tuple[Scores, BoolArray]:
+    """The scores, descending within each group, and which groups hold equal ones."""
+    tied = np.zeros(len(starts) - 1, dtype=np.bool_)
+    if len(scores) < 2:
+        return scores, tied
+    between = starts[1:-1]
+    between = between[(between > 0) & (between < len(scores))] - 1
+    rises = scores[1:] > scores[:-1]
+    rises[between] = False
+    if rises.any():
+        scores = scores.copy()
+        for group in np.unique(np.searchsorted(starts, np.flatnonzero(rises), side="right") - 1).tolist():
+            part = scores[starts[group] : starts[group + 1]]
+            part[:] = np.sort(part)[::-1]
+    same = scores[1:] == scores[:-1]
+    same[between] = False
+    tied[np.searchsorted(starts, np.flatnonzero(same), side="right") - 1] = True
+    return scores, tied
+
+
+def _bisect(
+    ordered: Scores, low: IntArray, high: IntArray, sought: Scores, beats: Callable[[Scores, Scores], BoolArray]
+) -> IntArray:
+    """For each hit the end of the stretch of its group, descending, that beats the score sought."""
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = (low + high) >> 1
+        further = open_ & beats(ordered[np.minimum(middle, len(ordered) - 1)], sought)
+        low[further] = middle[further] + 1
+        high[open_ & ~further] = middle[open_ & ~further]
+    return low
+
+
+def assemble(rows: Judgements, found: Found, policy: Policy) -> Rankings:
+    """Apply the policies (own hits, depth, judged only, missing) to what was found, and group it by query."""
+    query, ranks, retrieved = rows.query, found.ranks.copy(), found.retrieved.copy()
+    real = ~np.isnan(rows.grades)
+    dropped = 0
+    if policy.drop_self:
+        own = rows.is_self() & (ranks > 0)
+        dropped = int(own.sum())
+        limit = np.full(len(rows.queries), np.iinfo(np.int64).max)
+        limit[query[own]] = ranks[own]
+        retrieved[query[own]] -= 1
+        ranks[own] = 0
+        ranks -= ranks > limit[query]
+    if policy.depth is not None:
+        ranks[ranks > policy.depth] = 0
+        retrieved = np.minimum(retrieved, policy.depth)
+    present = found.retrieved >= 0
+    hit = (ranks > 0) & real
+    if policy.judged_only:
+        hit &= (rows.grades >= 0) | (not policy.trec)
+        retrieved = np.where(present, np.bincount(query[hit], minlength=len(rows.queries)), retrieved)
+    kept = present | (policy.missing == "zero")
+    hit &= kept[query]
+    renumbered = np.cumsum(kept) - 1
+    order = np.flatnonzero(hit)[np.lexsort((ranks[hit], query[hit]))]
+    judged = np.flatnonzero(real & kept[query])
+    judged = judged[np.lexsort((-rows.grades[judged], query[judged]))]
+    size = int(kept.sum())
+    starts = _starts(renumbered[query[order]], size)
+    if policy.judged_only:
+        placed = np.arange(1, len(order) + 1) - starts[renumbered[query[order]]]
+    else:
+        placed = ranks[order]
+    missing = tuple(rows.queries[at] for at in np.flatnonzero(~present).tolist())
+    return Rankings(
+        queries=tuple(rows.queries[at] for at in np.flatnonzero(kept).tolist()),
+        present=present[kept],
+        retrieved=np.maximum(retrieved[kept], 0),
+        starts=starts,
+        ranks=placed,
+        grades=rows.grades[order],
+        judged_starts=_starts(renumbered[query[judged]], size),
+        judged=rows.grades[judged],
+        top_grade=float(max(np.max(rows.grades, where=real, initial=0.0), 0.0)),
+        policy=policy,
+        counts=Counts(
+            missing=missing,
+            ignored=tuple(sorted(found.ignored)),
+            tied=int(found.tied.sum()),
+            dropped_self=dropped,
+            duplicates=found.duplicates,
+        ),
+        run_id=found.run_id,
+    )
+
+
+def _starts(groups: IntArray, size: int) -> IntArray:
+    return np.concatenate(([0], np.cumsum(np.bincount(groups, minlength=size)))).astype(np.int64)

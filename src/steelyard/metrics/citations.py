@@ -1,0 +1,148 @@
+"""Citations: do the passages that a statement cites support it, and is each of them needed?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ..errors import AskFailed
+from ..flow import Flow, items, ratio
+from ..metric import metric
+from ..records import Json, Sample, Undefined
+from ..sentences import sentences
+from .verdicts import TOO_LONG, Finding, Steps, check, check_request, finding, located
+
+ALCE = "Gao, Yen, Yu, Chen 2023: ALCE. arXiv:2305.14627"
+
+_MARKER = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*(?:[,;–-]|\s)\s*\d{1,4})*)\s*[\]】]")
+_AFTER_STOP = re.compile(rf"([.!?。！？]+)((?:\s*{_MARKER.pattern})+)")
+_RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
+_LONGEST_RANGE = 50
+
+
+class Statement(NamedTuple):
+    """A sentence of the response without its markers, and the numbers (from 1) that it cites."""
+
+    text: str
+    cited: list[int]
+
+
+def statements(response: str) -> list[Statement]:
+    """The sentences of a response with what each cites: ``[1]``, ``[1][3]``, ``[1, 3]``, ``[2-4]``.
+
+    Markers after the full stop belong to the sentence before it.
+
+    >>> statements("It opened in 1932 [1]. Ada signed. [2, 3]")
+    [Statement(text='It opened in 1932.', cited=[1]), Statement(text='Ada signed.', cited=[2, 3])]
+    """
+    ordered = _AFTER_STOP.sub(lambda hit: f" {hit[2].strip()}{hit[1]}", response)
+    found = [Statement(_without_markers(sentence), cited_in(sentence)) for sentence in sentences(ordered)]
+    return [one for one in found if any(map(str.isalnum, one.text))]
+
+
+def cited_in(text: str) -> list[int]:
+    """The distinct numbers that markers in a text cite, in order.
+
+    >>> cited_in("so [3][1-2] and [3]")
+    [3, 1, 2]
+    """
+    numbers: dict[int, None] = {}
+    for marker in _MARKER.finditer(text):
+        for first, last, single in _RANGE.findall(marker[1]):
+            low, high = (int(first), int(last)) if first else (int(single), int(single))
+            run = range(low, high + 1) if low <= high < low + _LONGEST_RANGE else (low, high)
+            numbers |= dict.fromkeys(run)
+    return list(numbers)
+
+
+def _without_markers(sentence: str) -> str:
+    return re.sub(r"\s+([.!?。！？])", r"\1", _MARKER.sub("", sentence)).strip()
+
+
+@metric(
+    needs=("response", "retrieved_contexts"),
+    revision=1,
+    source=ALCE,
+    remedy="look at the prompt of the generator: ask for a citation after each statement, from the passages given",
+)
+def citation_recall(sample: Sample) -> Flow:
+    """``statements supported by what they cite / statements``, in [0, 1].
+
+    Statements are the sentences of the response; ``[n]`` cites the nth context, counted from 1. The cited contexts
+    count together. A statement without a marker, or that cites only contexts that do not exist, is unsupported, so
+    a response without markers is 0. A response without sentences is undefined.
+    """
+    told = statements(sample.response or "")
+    found = yield from _checked(told, sample.retrieved_contexts or [])
+    supported = sum(one is not None and one.holds for one in found)
+    return ratio(supported, len(told), empty="no statements", evidence={"statements": _plain(told, found)})
+
+
+@metric(
+    needs=("response", "retrieved_contexts"),
+    revision=1,
+    source=ALCE,
+    remedy="look at the prompt of the generator: it cites passages that do not support what is said",
+)
+def citation_precision(sample: Sample) -> Flow:
+    """``citations that support their statement / citations``, in [0, 1].
+
+    A citation counts if its statement is supported by what it cites (see ``citation_recall``) and the judge names
+    the cited context among those that support it, by itself or with others. ALCE decides the latter by leaving
+    citations out one by one; here it is asked in the same request. One to a context that does not exist does not
+    count. A response without citations is undefined.
+    """
+    told, contexts = statements(sample.response or ""), sample.retrieved_contexts or []
+    citations = sum(len(one.cited) for one in told)
+    if not citations:
+        return Undefined("no citations")
+    found = yield from _checked(told, contexts)
+    good = sum(len(located(one)) for one in found if one is not None)
+    return ratio(good, citations, empty="no citations", evidence={"statements": _plain(told, found)})
+
+
+def _checked(told: Sequence[Statement], contexts: Sequence[str]) -> Steps[list[Finding | None]]:
+    """Each statement against the contexts that it cites, with the contexts' own numbers; None where it cites none."""
+    there = [[number for number in one.cited if 1 <= number <= len(contexts)] for one in told]
+    tasks = [(one.text, numbers) for one, numbers in zip(told, there, strict=True) if numbers]
+    found = iter((yield from _answers(tasks, contexts)))
+    return [next(found) if numbers else None for numbers in there]
+
+
+def _answers(tasks: Sequence[tuple[str, list[int]]], contexts: Sequence[str]) -> Steps[list[Finding]]:
+    """Claims, each against its own sources: all at once, or one after the other where one exceeds the window."""
+    if not tasks:
+        return []
+    sources = [[contexts[number - 1] for number in numbers] for _, numbers in tasks]
+    found: list[Finding] = []
+    try:
+        replies = yield [check_request(text, own) for (text, _), own in zip(tasks, sources, strict=True)]
+    except AskFailed as error:
+        if error.kind != TOO_LONG:
+            raise
+        for (text, _), own in zip(tasks, sources, strict=True):
+            found += yield from check([text], own)
+    else:
+        for (text, _), own, reply in zip(tasks, sources, replies, strict=True):
+            (said,) = items(reply)
+            found.append(finding(text, said.verdict, said.reason, said.passages, sources=len(own)))
+    return [
+        msgspec.structs.replace(one, passages=[numbers[place - 1] for place in one.passages])
+        for one, (_, numbers) in zip(found, tasks, strict=True)
+    ]
+
+
+def _plain(told: Sequence[Statement], found: Sequence[Finding | None]) -> Json:
+    return [
+        {
+            "claim": one.text,
+            "cited": [*one.cited],
+            "verdict": "no" if seen is None else seen.verdict,
+            "reason": "cites no context" if seen is None else seen.reason,
+            "passages": [] if seen is None else [*seen.passages],
+        }
+        for one, seen in zip(told, found, strict=True)
+    ]

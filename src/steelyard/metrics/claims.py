@@ -1,0 +1,300 @@
+"""Metrics over the claims of a response and of its reference: what stands where, claim by claim.
+
+All of them are made of two questions, ``claims_of`` and ``check`` (see ``verdicts``), put to the same texts in the
+same words, so that asking for several costs little more than asking for one. The evidence lists every claim with
+verdict, reason and the numbers (from 1) of the passages that support it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..errors import AskFailed, BadReply, InputError
+from ..flow import Flow, embed, ratio
+from ..metric import metric
+from ..records import Json, Outcome, Sample, Undefined, Value
+from ..vectors import cosine
+from .verdicts import Finding, Passages, Steps, check, claims_of, located, over_references, plain
+
+NO_CLAIMS = "no claims"
+NO_REFERENCE_CLAIMS = "no claims in the reference"
+RAGAS = "Es, James, Espinosa-Anke, Schockaert 2023: RAGAS. arXiv:2309.15217"
+RAGCHECKER = "Ru et al. 2024: RAGChecker. arXiv:2408.08067"
+
+
+@metric(
+    needs=("response", "retrieved_contexts"),
+    revision=1,
+    source=RAGAS,
+    aliases=("Faithfulness", "FaithfulnessMetric"),
+    of_ten=("LLMRAGFaithfulness",),
+    remedy="look at generation: tell the model to answer from the passages alone, and lower its temperature",
+)
+def faithfulness(sample: Sample, *, passages: Passages = "together") -> Flow:
+    """``supported claims / claims`` of the response, in [0, 1]: does the answer rest on the passages?
+
+    The response is split into claims that stand alone; each is supported by the contexts or not. A response
+    without claims (a refusal, a question back) is undefined, not 1 and not 0. ``passages="each"`` asks one
+    request per context, and a claim is supported if any one supports it.
+
+    Source: Es et al. 2023, section 3, with a verdict for all claims in one request.
+
+    >>> from steelyard.flow import play
+    >>> sample = Sample(user_input="When?", response="In 1932, by Ada.", retrieved_contexts=["It opened in 1932."])
+    >>> claims = {"claims": ["It opened in 1932.", "Ada opened it."]}
+    >>> yes = {"reason": "stated", "verdict": "yes", "passages": [1]}
+    >>> no = {"reason": "no Ada here", "verdict": "no", "passages": []}
+    >>> play(faithfulness(sample), [claims, {"1": yes, "2": no}]).value
+    0.5
+    """
+    claims = yield from claims_of(sample.response or "", sample.user_input)
+    found = yield from check(claims, sample.retrieved_contexts or [], passages=passages)
+    return ratio(_holding(found), len(found), empty=NO_CLAIMS, evidence={"claims": plain(found)})
+
+
+def _holding(found: list[Finding]) -> int:
+    return sum(one.holds for one in found)
+
+
+@metric(
+    needs=("response", "reference"),
+    revision=1,
+    source="Min et al. 2023: FActScore. arXiv:2305.14251; claim precision and recall as in RAGChecker",
+    aliases=("FactualCorrectness",),
+    remedy="read the unsupported claims: wrong facts point to retrieval or the model, missing ones to the prompt",
+)
+def factual_correctness(
+    sample: Sample, *, mode: Literal["f1", "precision", "recall"] = "f1", beta: float = 1.0
+) -> Flow:
+    """Claims of the response checked against the reference, and the reverse; in [0, 1].
+
+    ``precision = supported response claims / response claims``; ``recall = reference claims that the response
+    supports / reference claims``; ``f1`` is ``(1 + beta²) P R / (beta² P + R)``, 0 where both are 0. Each side
+    divides by its own claims: the other convention, one count of true positives for both, mixes units.
+
+    No claims on the side divided by is undefined; for ``f1`` a response that claims nothing against a reference
+    that does is 0, for it misses everything. Of several references the best counts.
+    """
+    if beta <= 0:
+        raise InputError(f"factual_correctness(beta={beta:g}): must be above 0")
+    question, response = sample.user_input, sample.response or ""
+
+    def against(reference: str) -> Steps[Outcome]:
+        said: list[Finding] = []
+        wanted: list[Finding] = []
+        if mode != "recall":
+            said = yield from check((yield from claims_of(response, question)), [reference])
+        if mode != "precision":
+            wanted = yield from check((yield from claims_of(reference, question)), [response])
+        evidence: dict[str, Json] = {"claims": plain(said), "reference_claims": plain(wanted)}
+        if mode == "precision":
+            return ratio(_holding(said), len(said), empty=NO_CLAIMS, evidence=evidence)
+        if mode == "recall" or not wanted:
+            return ratio(_holding(wanted), len(wanted), empty=NO_REFERENCE_CLAIMS, evidence=evidence)
+        precision = _holding(said) / len(said) if said else 0.0
+        return Value(_f(precision, _holding(wanted) / len(wanted), beta), evidence)
+
+    return (yield from over_references(sample, against))
+
+
+def _f(precision: float, recall: float, beta: float) -> float:
+    below = beta**2 * precision + recall
+    return (1 + beta**2) * precision * recall / below if below else 0.0
+
+
+@metric(
+    needs=("response", "reference"),
+    revision=1,
+    source="ragas answer correctness: weighted F1 over classified claims and semantic similarity",
+    aliases=("AnswerCorrectness",),
+    remedy="read the claims listed as fp and fn: what is wrong, and what is missing",
+)
+def answer_correctness(sample: Sample, *, weights: str = "0.75,0.25") -> Flow:
+    """``w1 F1 + w2 similarity``, in [0, 1]: is the answer right?
+
+    TP are claims of the response that the reference supports, FP those that it does not, FN claims of the
+    reference that the response does not support; ``F1 = 2 TP / (2 TP + FP + FN)``. Similarity is the cosine of
+    the embeddings of response and reference, at least 0. ``weights`` are two numbers, scaled to a sum of 1.
+    Without an embedder the weights are (1, 0); the evidence says which were used.
+
+    A reference without claims is undefined. Of several references the best counts.
+    """
+    facts, likeness = _weights(weights)
+    question, response = sample.user_input, sample.response or ""
+    claims = yield from claims_of(response, question)
+
+    def against(reference: str) -> Steps[Outcome]:
+        said = yield from check(claims, [reference])
+        wanted = yield from check((yield from claims_of(reference, question)), [response])
+        tp, fp, fn = _holding(said), len(said) - _holding(said), len(wanted) - _holding(wanted)
+        similarity = (yield from _similarity(response, reference)) if likeness else None
+        used = (facts, likeness) if similarity is not None else (1.0, 0.0)
+        f1 = 2 * tp / (2 * tp + fp + fn) if tp else 0.0
+        evidence: dict[str, Json] = {
+            "tp": plain([one for one in said if one.holds]),
+            "fp": plain([one for one in said if not one.holds]),
+            "fn": plain([one for one in wanted if not one.holds]),
+            "f1": f1,
+            "similarity": similarity,
+            "weights": [*used],
+        }
+        if not wanted:
+            return Undefined(NO_REFERENCE_CLAIMS, evidence)
+        return Value(used[0] * f1 + used[1] * (similarity or 0.0), evidence)
+
+    return (yield from over_references(sample, against))
+
+
+def _weights(text: str) -> tuple[float, float]:
+    try:
+        facts, likeness = map(float, text.split(","))
+    except ValueError:
+        facts = likeness = -1.0
+    if not (facts >= 0 and likeness >= 0 and 0 < facts + likeness < float("inf")):
+        raise InputError(f"answer_correctness(weights={text!r}): expected two numbers, such as '0.75,0.25'")
+    return facts / (facts + likeness), likeness / (facts + likeness)
+
+
+def _similarity(response: str, reference: str) -> Steps[float | None]:
+    """Cosine of two texts, at least 0; None where there is no embedder."""
+    try:
+        vectors = yield from embed([response, reference])
+    except AskFailed as error:
+        if error.kind != "no_embedder":
+            raise
+        return None
+    if len(vectors) != 2:
+        raise BadReply("embedding", f"expected 2 vectors, got {len(vectors)}")
+    return max(0.0, cosine(vectors[0], vectors[1]))
+
+
+@metric(
+    needs=("reference", "retrieved_contexts"),
+    revision=1,
+    source=RAGCHECKER,
+    remedy="look at retrieval: more passages, better chunks or another retriever",
+)
+def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
+    """``reference claims that the contexts support / reference claims``, in [0, 1]: was all that is needed found?
+
+    As ``context_recall``, over claims split in a request of their own that the other claim metrics share.
+    A reference without claims is undefined; of several references the best counts.
+    """
+    contexts = sample.retrieved_contexts or []
+
+    def against(reference: str) -> Steps[Outcome]:
+        wanted = yield from claims_of(reference, sample.user_input)
+        found = yield from check(wanted, contexts, passages=passages)
+        return ratio(_holding(found), len(found), empty=NO_REFERENCE_CLAIMS, evidence={"claims": plain(found)})
+
+    return (yield from over_references(sample, against))
+
+
+@metric(
+    needs=("response", "reference", "retrieved_contexts"),
+    revision=1,
+    source=RAGCHECKER,
+    remedy="look at generation: the facts were retrieved, and the answer leaves them out",
+)
+def context_utilization(sample: Sample, *, passages: Passages = "together") -> Flow:
+    """``reference claims in contexts and response / reference claims in contexts``, in [0, 1]: was what was found used?
+
+    No reference claim in the contexts is undefined. (ragas gives this name to context precision against the
+    response: ``context_precision(against=response)`` here.)
+    """
+    contexts, response = sample.retrieved_contexts or [], sample.response or ""
+
+    def against(reference: str) -> Steps[Outcome]:
+        wanted = yield from claims_of(reference, sample.user_input)
+        retrieved = yield from check(wanted, contexts, passages=passages)
+        used = yield from check(wanted, [response])
+        both = sum(a.holds and b.holds for a, b in zip(retrieved, used, strict=True))
+        evidence: dict[str, Json] = {"claims": plain(retrieved), "by_response": plain(used)}
+        return ratio(both, _holding(retrieved), empty="no reference claim in the contexts", evidence=evidence)
+
+    return (yield from over_references(sample, against))
+
+
+@metric(
+    needs=("response", "reference", "retrieved_contexts"),
+    revision=1,
+    source=RAGCHECKER,
+    higher_is_better=False,
+    remedy="look at generation: these claims come from the model, and they are wrong",
+)
+def hallucination(sample: Sample, *, passages: Passages = "together") -> Flow:
+    """``response claims that neither reference nor contexts support / response claims``, in [0, 1]; lower is better.
+
+    A response without claims is undefined. Of several references the one that leaves fewest such claims counts.
+    """
+    return (yield from _beyond_contexts(sample, passages, correct=False))
+
+
+@metric(
+    needs=("response", "reference", "retrieved_contexts"),
+    revision=1,
+    source=RAGCHECKER,
+    higher_is_better=False,
+    remedy="look at retrieval: the model knows these facts, and the passages do not hold them",
+)
+def self_knowledge(sample: Sample, *, passages: Passages = "together") -> Flow:
+    """``response claims that the reference supports and the contexts do not / response claims``, in [0, 1].
+
+    What the model knew by itself: right, yet not from the passages; lower is better where answers must be grounded.
+    A response without claims is undefined. Of several references the one that leaves fewest such claims counts.
+    """
+    return (yield from _beyond_contexts(sample, passages, correct=True))
+
+
+def _beyond_contexts(sample: Sample, passages: Passages, *, correct: bool) -> Steps[Outcome]:
+    """The share of response claims outside the contexts that are right, or wrong, by the reference."""
+    claims = yield from claims_of(sample.response or "", sample.user_input)
+    grounded = yield from check(claims, sample.retrieved_contexts or [], passages=passages)
+
+    def against(reference: str) -> Steps[Outcome]:
+        right = yield from check(claims, [reference])
+        count = sum(not a.holds and b.holds is correct for a, b in zip(grounded, right, strict=True))
+        evidence: dict[str, Json] = {"claims": plain(grounded), "by_reference": plain(right)}
+        return ratio(count, len(claims), empty=NO_CLAIMS, evidence=evidence)
+
+    return (yield from over_references(sample, against, best=min))
+
+
+@metric(
+    needs=("response", "reference", "retrieved_contexts"),
+    revision=1,
+    source=f"{RAGCHECKER}, noise sensitivity",
+    aliases=("NoiseSensitivity",),
+    higher_is_better=False,
+    remedy="look at ranking and at the prompt: the model repeats wrong statements of the passages",
+)
+def noise_sensitivity(
+    sample: Sample, *, mode: Literal["relevant", "irrelevant"] = "relevant", passages: Passages = "together"
+) -> Flow:
+    """Response claims that are wrong, yet taken from a context / response claims; in [0, 1], lower is better.
+
+    Wrong: the reference does not support the claim. A context is relevant if it supports a claim of the reference.
+    ``relevant`` counts wrong claims that a relevant context supports; ``irrelevant`` those that only irrelevant
+    contexts support, so that the two and ``hallucination`` add up to the share of wrong claims.
+
+    A response without claims is undefined. A claim said to be supported, yet by no context, is a bad reply.
+    """
+    contexts, question = sample.retrieved_contexts or [], sample.user_input
+    claims = yield from claims_of(sample.response or "", question)
+    taken = yield from check(claims, contexts, passages=passages)
+
+    def against(reference: str) -> Steps[Outcome]:
+        right = yield from check(claims, [reference])
+        wanted = yield from check((yield from claims_of(reference, question)), contexts, passages=passages)
+        relevant = {number for one in wanted for number in located(one)}
+        wrong = [set(located(a)) for a, b in zip(taken, right, strict=True) if a.holds and not b.holds]
+        count = sum(bool(at & relevant) is (mode == "relevant") for at in wrong)
+        evidence: dict[str, Json] = {
+            "claims": plain(taken),
+            "by_reference": plain(right),
+            "reference_claims": plain(wanted),
+            "relevant_passages": [*sorted(relevant)],
+        }
+        return ratio(count, len(claims), empty=NO_CLAIMS, evidence=evidence)
+
+    return (yield from over_references(sample, against, best=min))

@@ -1,0 +1,371 @@
+"""Metrics of the retrieved contexts, by a judge: are they about the question, do they hold the answer, in what order?
+
+Contexts are numbered by us. They are judged in one request, or one by one (``passages="each"``); contexts that
+exceed the judge's window are judged in parts. The evidence names contexts by their numbers, from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import AskFailed, BadReply, InputError
+from ..flow import Flow, Prompt, ask, ratio
+from ..metric import metric
+from ..records import Json, Outcome, Sample, Undefined, Value
+from ..sentences import sentences
+from .verdicts import (
+    TOO_LONG,
+    Finding,
+    Passages,
+    Steps,
+    YesNo,
+    check,
+    claims_of,
+    distinct,
+    finding,
+    gathered,
+    judged_contexts,
+    over_references,
+    passage_numbers,
+    plain,
+)
+
+RAGAS = "Es, James, Espinosa-Anke, Schockaert 2023: RAGAS. arXiv:2309.15217"
+
+HELPS = Prompt(
+    "Rate each context for the question: 2 it holds the answer or a main part of it, 1 it holds something that"
+    " helps, 0 nothing in it helps. Give one sentence of reason, then the rating."
+)
+MISSED = Prompt(
+    "Someone must answer the question. Rate what would be lost without each context: 0 nothing, 1 a useful"
+    " detail, 2 facts that the answer needs. Give one sentence of reason, then the rating."
+)
+
+
+class Rating(Struct):
+    """What a judge says of the relevance of a context."""
+
+    reason: str
+    rating: Literal[0, 1, 2]
+
+
+@metric(
+    needs=("user_input", "retrieved_contexts"),
+    revision=1,
+    source="the mean of two differently worded relevance judges, as in NVIDIA's metrics for ragas",
+    aliases=("context_relevance", "ContextRelevance", "ContextualRelevancyMetric", "contextual_relevancy"),
+    of_ten=("LLMRAGContextRelevancy",),
+    remedy="look at retrieval: fewer or better passages, a reranker, a cut-off on the score",
+)
+def context_relevancy(
+    sample: Sample, *, relevant_at: float = 1.0, graded: bool = False, passages: Passages = "together"
+) -> Flow:
+    """``relevant contexts / contexts``, in [0, 1]: how much of what was retrieved is about the question?
+
+    Two judges, asked in different words, rate each context 0, 1 or 2. A context is relevant if the mean of its two
+    ratings is at least ``relevant_at``. ``graded=True`` gives the mean rating / 2 instead. Both ratings are always
+    used; a judge that fails fails the score, for one opinion must not pass for two.
+    """
+    if not 0 < relevant_at <= 2:
+        raise InputError(f"context_relevancy(relevant_at={relevant_at:g}): must be above 0 and at most 2")
+    question, contexts = sample.user_input or "", sample.retrieved_contexts or []
+    by_judge = []
+    for prompt in (HELPS, MISSED):
+        one = yield from judged_contexts(
+            prompt, Rating, contexts, merit=lambda reply: reply.rating, passages=passages, question=question
+        )
+        by_judge.append(one)
+    means = [(a.rating + b.rating) / 2 for a, b in zip(*by_judge, strict=True)]
+    rated: list[Json] = [
+        {"context": number, "ratings": [a.rating, b.rating], "reasons": [a.reason, b.reason]}
+        for number, (a, b) in enumerate(zip(*by_judge, strict=True), 1)
+    ]
+    part = sum(means) / 2 if graded else sum(mean >= relevant_at for mean in means)
+    return ratio(part, len(means), empty="no contexts", evidence={"contexts": rated})
+
+
+ATTRIBUTE = Prompt(
+    "Split the reference into short statements that each stand alone; leave nothing out, add nothing. Do the"
+    " contexts state or plainly imply each? Give one sentence of reason, the verdict yes or no, and as passages"
+    " the numbers of all contexts that support it."
+)
+
+
+class Attribution(Struct):
+    """One statement of the reference and what the judge says of it."""
+
+    statement: str
+    reason: str
+    verdict: YesNo
+    passages: list[int]
+
+
+class Attributions(Struct):
+    """The statements of the reference."""
+
+    statements: list[Attribution]
+
+
+@lru_cache(maxsize=64)
+def attribution_shape(contexts: int) -> type[Attributions]:
+    """``Attributions`` whose numbers are those of the contexts."""
+    numbers = [("passages", passage_numbers(contexts))]
+    one = msgspec.defstruct("Attribution", numbers, bases=(Attribution,))
+    return msgspec.defstruct("Attributions", [("statements", list[one])], bases=(Attributions,))  # type: ignore[valid-type, return-value]
+
+
+@metric(
+    needs=("reference", "retrieved_contexts"),
+    revision=1,
+    source=f"{RAGAS}; statements of the reference as in ragas' LLM context recall",
+    aliases=("LLMContextRecall", "llm_context_recall", "ContextualRecallMetric", "contextual_recall"),
+    of_ten=("LLMRAGContextRecall",),
+    remedy="look at retrieval: more passages, better chunks or another retriever",
+)
+def context_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
+    """``statements of the reference that the contexts support / statements``, in [0, 1]: was what is needed found?
+
+    The judge splits the reference and attributes each statement in one request. Where that cannot be used, where
+    the contexts exceed its window, or with ``passages="each"``, the statements are split first and then checked.
+    A reference without statements is undefined; of several references the best counts.
+    """
+    contexts, question = sample.retrieved_contexts or [], sample.user_input
+
+    def against(reference: str) -> Steps[Outcome]:
+        found: list[Finding] | None = None
+        if passages == "together":
+            found = yield from _attributed(reference, question, contexts)
+        if found is None:
+            found = yield from check((yield from claims_of(reference, question)), contexts, passages=passages)
+        supported = sum(one.holds for one in found)
+        return ratio(supported, len(found), empty="no statements in the reference", evidence={"claims": plain(found)})
+
+    return (yield from over_references(sample, against))
+
+
+def _attributed(reference: str, question: str | None, contexts: Sequence[str]) -> Steps[list[Finding] | None]:
+    """The statements of a reference, attributed in one request; None where that is not to be had."""
+    asked: dict[str, Any] = {"question": question} if question else {}
+    try:
+        reply = yield from ask(
+            ATTRIBUTE, attribution_shape(len(contexts)), **asked, context=contexts, reference=reference
+        )
+    except BadReply:
+        return None
+    except AskFailed as error:
+        if error.kind != TOO_LONG:
+            raise
+        return None
+    return [
+        finding(one.statement, one.verdict, one.reason, one.passages, sources=len(contexts))
+        for one in reply.statements
+        if one.statement.strip()
+    ]
+
+
+USEFUL = Prompt(
+    "Was each context useful for arriving at the answer to the question: does it hold something the answer rests"
+    " on? Give one sentence of reason, then the verdict yes or no."
+)
+USEFUL_FOR_QUESTION = Prompt(
+    "Is each context useful for answering the question: does it hold something a correct answer rests on? Give"
+    " one sentence of reason, then the verdict yes or no."
+)
+
+
+class Usefulness(Struct):
+    """What the judge says of the usefulness of a context."""
+
+    reason: str
+    verdict: YesNo
+
+
+@metric(
+    needs=("user_input", "retrieved_contexts"),
+    revision=1,
+    source="ragas' LLM context precision: mean precision at the ranks of useful contexts",
+    aliases=("LLMContextPrecisionWithReference", "ContextualPrecisionMetric", "contextual_precision"),
+    of_ten=("LLMRAGContextPrecision",),
+    remedy="look at ranking: a reranker, or a better score, brings useful passages to the top",
+)
+def context_precision(
+    sample: Sample,
+    *,
+    against: Literal["reference", "response", "question"] = "reference",
+    passages: Passages = "together",
+) -> Flow:
+    """``sum over k of precision@k v_k / number of useful contexts``, in [0, 1]: do useful contexts rank first?
+
+    ``v_k`` is 1 if the context at rank k is useful for arriving at the reference (or the ``response``, or for
+    answering the ``question``), else 0. None useful: 0. This is average precision over what was retrieved, not a
+    share of contexts; for that see ``context_relevancy``. Of several references the best counts.
+
+    >>> from steelyard.flow import play
+    >>> sample = Sample(user_input="When?", reference="1932", retrieved_contexts=["Noise.", "Opened in 1932."])
+    >>> no, yes = {"reason": "off topic", "verdict": "no"}, {"reason": "the date", "verdict": "yes"}
+    >>> play(context_precision(sample), [{"1": no, "2": yes}]).value
+    0.5
+    """
+    question, contexts = sample.user_input or "", sample.retrieved_contexts or []
+
+    def useful_for(answer: str) -> Steps[Outcome]:
+        told = {"question": question, "answer": answer} if answer else {"question": question}
+        replies = yield from judged_contexts(
+            USEFUL if answer else USEFUL_FOR_QUESTION,
+            Usefulness,
+            contexts,
+            merit=lambda reply: reply.verdict == "yes",
+            passages=passages,
+            **told,
+        )
+        evidence: dict[str, Json] = {
+            "contexts": [
+                {"context": number, "verdict": one.verdict, "reason": one.reason}
+                for number, one in enumerate(replies, 1)
+            ]
+        }
+        return Value(average_of_useful([one.verdict == "yes" for one in replies]), evidence)
+
+    if against == "question":
+        return (yield from useful_for(""))
+    if against == "reference":
+        return (yield from over_references(sample, useful_for))
+    if not (sample.response or "").strip():
+        return Undefined("no response")
+    return (yield from useful_for(sample.response or ""))
+
+
+def average_of_useful(useful: Sequence[bool]) -> float:
+    """Mean of precision@k over the ranks k of useful items; 0 where there is none.
+
+    >>> average_of_useful([True, False, True])
+    0.8333333333333333
+    """
+    at = [rank for rank, one in enumerate(useful, 1) if one]
+    return sum(found / rank for found, rank in enumerate(at, 1)) / len(at) if at else 0.0
+
+
+EXTRACT = Prompt(
+    "Copy out the sentences of the contexts that are needed to answer the question: word for word, nothing else, none"
+    " twice. If none is needed, give an empty list."
+)
+
+
+class Extracts(Struct):
+    """Sentences that the judge copied out of the contexts."""
+
+    sentences: list[str]
+
+
+@metric(
+    needs=("user_input", "retrieved_contexts"),
+    revision=1,
+    source=f"{RAGAS}, context relevance",
+    remedy="look at retrieval: smaller chunks, fewer passages",
+)
+def sentence_relevancy(sample: Sample) -> Flow:
+    """``sentences of the contexts that the question needs / sentences of the contexts``, in [0, 1].
+
+    The judge copies out the sentences it needs. A distinct sentence counts once, however often it was copied; what
+    does not stand in the contexts is left out, and listed in the evidence as ``discarded``. No sentences: undefined.
+    """
+    contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
+    units = {bare: unit for context in contexts for unit in sentences(context) if (bare := _bare(unit))}
+
+    def copy(part: Sequence[str]) -> Steps[list[str]]:
+        reply = yield from ask(EXTRACT, Extracts, question=question, context=part)
+        return reply.sentences
+
+    extracts = distinct((yield from gathered(copy, contexts)))
+    copied = {extract: _covered(_bare(extract), units) for extract in extracts}
+    kept = set().union(*copied.values())
+    evidence: dict[str, Json] = {"sentences": [unit for bare, unit in units.items() if bare in kept]}
+    if discarded := [extract for extract, covered in copied.items() if not covered]:
+        evidence |= {"discarded": [*discarded], "flags": ["not_in_contexts"]}
+    return ratio(len(kept), len(units), empty="no sentences in the contexts", evidence=evidence)
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _bare(text: str) -> str:
+    """The words of a text: what is left where marks, bullets, case and spacing are no matter."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def _covered(extract: str, units: Iterable[str]) -> set[str]:
+    """The units that an extract copies: whole ones within it, or the one it is most of."""
+    return {unit for unit in units if _within(unit, extract) or (_within(extract, unit) and _most(extract, unit))}
+
+
+def _within(part: str, whole: str) -> bool:
+    return bool(part) and f" {part} " in f" {whole} "
+
+
+def _most(part: str, whole: str) -> bool:
+    return 2 * len(part) > len(whole)
+
+
+ENTITIES = Prompt(
+    "List the named things in the text: people, places, organisations, works, products, dates, amounts. Each once, as"
+    " it is written there."
+)
+
+
+class Entities(Struct):
+    """Names and dates that the judge found in a text."""
+
+    entities: list[str]
+
+
+@metric(
+    needs=("reference", "retrieved_contexts"),
+    revision=1,
+    source="ragas context entity recall",
+    aliases=("ContextEntityRecall",),
+    remedy="look at retrieval: passages about these people, places and dates are missing",
+)
+def context_entity_recall(sample: Sample) -> Flow:
+    """``distinct entities of the reference that are among those of the contexts / distinct entities``, in [0, 1].
+
+    Compared without regard to case. What the judge lists although it does not stand in the text is left out, and
+    told in the evidence. A reference without entities is undefined; of several references the best counts.
+    """
+    contexts = sample.retrieved_contexts or []
+
+    def against(reference: str) -> Steps[Outcome]:
+        wanted, invented = yield from _entities([reference])
+        if not wanted:
+            return Undefined("no entities in the reference", {"discarded": [*invented]})
+        there, more = yield from _entities(contexts)
+        found = wanted & there
+        evidence: dict[str, Json] = {"found": [*sorted(found)], "missing": [*sorted(wanted - found)]}
+        if invented | more:
+            evidence |= {"discarded": [*sorted(invented | more)], "flags": ["not_in_text"]}
+        return ratio(len(found), len(wanted), empty="no entities in the reference", evidence=evidence)
+
+    return (yield from over_references(sample, against))
+
+
+def _entities(texts: Sequence[str]) -> Steps[tuple[set[str], set[str]]]:
+    """The entities of texts, folded, and what the judge named that does not stand there."""
+
+    def name(part: Sequence[str]) -> Steps[list[str]]:
+        reply = yield from ask(ENTITIES, Entities, text=part)
+        return reply.entities
+
+    listed = yield from gathered(name, texts)
+    whole = "\n".join(map(_folded, texts))
+    named = {_folded(entity) for entity in listed if entity.strip()}
+    there = {entity for entity in named if entity in whole}
+    return there, named - there
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

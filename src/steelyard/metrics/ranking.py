@@ -1,0 +1,372 @@
+"""Ranking measures, each over all queries at once.
+
+In the formulas R is the number of relevant documents of the query, rel(i) is 1 if the document at rank i is
+relevant and 0 otherwise, g(i) is its grade (0 if unjudged or negative), and n is the number of documents retrieved.
+Relevant means grade > 0, or grade >= ``rel`` (else ``relevance_level``) where one is given.
+
+Every function takes a ``Rankings`` of Q queries and returns Q floats; NaN says undefined, which every measure but
+the counts is for a query with nothing relevant.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import InputError
+from ..metric import ranking_metric
+from ..rankings import BoolArray, FloatArray, Grade, IntArray, Rankings
+
+Gain: TypeAlias = Literal["linear", "exponential"]
+
+
+def first(rankings: Rankings, k: int | None) -> BoolArray:
+    """Which hits are among the first k; all of them without a cut-off."""
+    return np.ones(len(rankings.ranks), dtype=np.bool_) if k is None else rankings.ranks <= k
+
+
+def found(rankings: Rankings, k: int | None, rel: Grade | None) -> FloatArray:
+    """Relevant documents among the first k of each query."""
+    return rankings.total(rankings.relevant(rel) & first(rankings, k))
+
+
+def share(part: FloatArray, whole: IntArray | FloatArray) -> FloatArray:
+    """``part / whole``, and 0 where the whole is empty (nothing was retrieved)."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=np.asarray(whole) > 0)
+
+
+def where_relevant(rankings: Rankings, values: FloatArray, rel: Grade | None = None) -> FloatArray:
+    """The values, and NaN for queries with nothing relevant."""
+    return np.where(rankings.num_relevant(rel) > 0, values, np.nan)
+
+
+@ranking_metric(aliases=("P", "prec"), source="van Rijsbergen 1979")
+def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
+    """Relevant documents in the first k, divided by k. In [0, 1].
+
+    A list shorter than k still divides by k: dividing by what was returned would reward short lists. Without k it
+    is the precision of all retrieved documents, and 0 if there are none.
+
+    >>> from steelyard.join import join
+    >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1, "d": 1}})
+    >>> precision(table, k=2).tolist(), precision(table, k=10).tolist()
+    ([0.5], [0.2])
+    """
+    whole = rankings.retrieved if k is None else np.full(len(rankings), k)
+    return where_relevant(rankings, share(found(rankings, k, rel), whole), rel)
+
+
+@ranking_metric(aliases=("R",), source="van Rijsbergen 1979")
+def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
+    """Relevant documents in the first k, divided by R. In [0, 1]. Not capped: R, and not min(R, k), divides.
+
+    >>> from steelyard.join import join
+    >>> recall(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "d": 1}}), k=10).tolist()
+    [0.5]
+    """
+    return where_relevant(rankings, share(found(rankings, k, rel), rankings.num_relevant(rel)), rel)
+
+
+@ranking_metric(aliases=("success", "hit_rate"), source="Buckley and Voorhees 2005")
+def hit(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
+    """1 if any of the first k documents is relevant, else 0.
+
+    >>> from steelyard.join import join
+    >>> table = join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})
+    >>> hit(table, k=1).tolist(), hit(table, k=2).tolist()
+    ([0.0], [1.0])
+    """
+    return where_relevant(rankings, (found(rankings, k, rel) > 0).astype(np.float64), rel)
+
+
+@ranking_metric(name="f", aliases=("f_measure",), source="van Rijsbergen 1979")
+def f_measure(
+    rankings: Rankings, *, beta: float = 1.0, k: int | None = None, rel: Grade | None = None
+) -> FloatArray:
+    """F of precision P and recall S at k: (1 + beta^2) P S / (beta^2 P + S), and 0 if both are 0. In [0, 1].
+
+    ``beta`` weighs recall. trec_eval's parameter of ``set_F`` stands in the place of beta squared: see ``set_f``.
+
+    >>> from steelyard.join import join
+    >>> f_measure(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}}), k=2).round(4).tolist()
+    [0.6667]
+    """
+    p, s = precision(rankings, k=k, rel=rel), recall(rankings, k=k, rel=rel)
+    return f_of(p, s, beta * beta)
+
+
+def f_of(p: FloatArray, s: FloatArray, weight: float) -> FloatArray:
+    """(1 + weight) p s / (weight p + s): 0 where both are 0, NaN where either is."""
+    below = weight * p + s
+    with np.errstate(invalid="ignore"):
+        return np.divide((1 + weight) * p * s, below, out=np.where(below == 0, 0.0, below), where=below > 0)
+
+
+@ranking_metric(aliases=("rr", "recip_rank", "reciprocal_rank"), source="Kantor and Voorhees 2000")
+def mrr(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
+    """1 / rank of the first relevant document, 0 if the first k hold none. In [0, 1].
+
+    The name is that of the mean over queries, which is how it is known.
+
+    >>> from steelyard.join import join
+    >>> table = join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})
+    >>> mrr(table).tolist(), mrr(table, k=1).tolist()
+    ([0.5], [0.0])
+    """
+    rows = np.flatnonzero(rankings.relevant(rel) & first(rankings, k))
+    values = np.zeros(len(rankings))
+    queries, at = np.unique(rankings.query[rows], return_index=True)
+    values[queries] = 1.0 / rankings.ranks[rows[at]]
+    return where_relevant(rankings, values, rel)
+
+
+@ranking_metric(name="map", aliases=("ap", "map_cut", "average_precision"), source="Harman 1992")
+def average_precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
+    """Sum over relevant ranks i <= k of precision at i, divided by R. In [0, 1].
+
+    R divides, also with a cut-off: neither the relevant documents found nor min(R, k), which would make a system
+    better by finding less.
+
+    >>> from steelyard.join import join
+    >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1, "d": 1}})
+    >>> average_precision(table).round(4).tolist(), average_precision(table, k=1).round(4).tolist()
+    ([0.5556], [0.3333])
+    """
+    relevant = rankings.relevant(rel)
+    precisions = rankings.running(relevant) / rankings.ranks * (relevant & first(rankings, k))
+    return where_relevant(rankings, share(rankings.total(precisions), rankings.num_relevant(rel)), rel)
+
+
+@ranking_metric(aliases=("gm_map",), pool="geometric", source="Robertson 2006")
+def gmap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
+    """``map`` whose mean over queries is geometric, values below 1e-5 counting as 1e-5: it shows the hard queries.
+
+    >>> from steelyard.join import join
+    >>> gmap(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})).tolist()
+    [0.5]
+    """
+    return average_precision(rankings, rel=rel)
+
+
+@ranking_metric(aliases=("r_precision", "r-precision"), source="Buckley and Voorhees 2005")
+def rprec(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
+    """Precision at rank R. In [0, 1].
+
+    >>> from steelyard.join import join
+    >>> rprec(join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1}})).tolist()
+    [0.5]
+    """
+    wanted = rankings.num_relevant(rel)
+    inside = rankings.ranks <= wanted[rankings.query]
+    return where_relevant(rankings, share(rankings.total(rankings.relevant(rel) & inside), wanted), rel)
+
+
+@ranking_metric(source="Buckley and Voorhees 2004, as revised in trec_eval 8")
+def bpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
+    """Mean over the R relevant documents of 1 - min(n(d), R) / min(N, R); 0 for those not retrieved. In [0, 1].
+
+    n(d) counts the documents judged not relevant that are ranked above d, N those of the qrels. Without any above
+    it a relevant document counts 1, also where none was judged not relevant; unjudged documents play no part.
+
+    >>> from steelyard.join import join
+    >>> bpref(join({"q": {"x": 3.0, "u": 2.5, "a": 2.0}}, {"q": {"a": 1, "b": 1, "x": 0, "y": 0}})).tolist()
+    [0.25]
+    """
+    relevant = rankings.relevant(rel)
+    wanted, unwanted = rankings.num_relevant(rel), rankings.num_nonrelevant(rel)
+    above = np.minimum(rankings.running(rankings.nonrelevant(rel)), wanted[rankings.query])
+    worst = np.minimum(wanted, unwanted)[rankings.query]
+    credit = 1.0 - np.divide(above, worst, out=np.zeros(len(above)), where=(above > 0) & (worst > 0))
+    return where_relevant(rankings, share(rankings.total(credit * relevant), wanted), rel)
+
+
+@ranking_metric(aliases=("gm_bpref",), pool="geometric", source="Buckley and Voorhees 2004, Robertson 2006")
+def gbpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
+    """``bpref`` whose mean over queries is geometric, values below 1e-5 counting as 1e-5.
+
+    >>> from steelyard.join import join
+    >>> gbpref(join({"q": {"a": 2.0}}, {"q": {"a": 1, "x": 0}})).tolist()
+    [1.0]
+    """
+    return bpref(rankings, rel=rel)
+
+
+@ranking_metric(aliases=("iprec_at_recall",), source="Salton and McGill 1983")
+def iprec(rankings: Rankings, *, recall: float, rel: Grade | None = None) -> FloatArray:
+    """Interpolated precision: the highest precision at any rank where recall is at least ``recall``. In [0, 1].
+
+    It is 0 where that recall is never reached. The number of documents that make up a recall x is x R rounded up,
+    a remainder below a tenth being taken for rounding noise, as trec_eval has it.
+
+    >>> from steelyard.join import join
+    >>> table = join({"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
+    >>> iprec(table, recall=0.5).round(4).tolist()
+    [0.6667]
+    """
+    if not 0.0 <= recall <= 1.0:
+        raise InputError(f"iprec(recall={recall!r}): must be in [0, 1]")
+    return where_relevant(rankings, _interpolated(rankings, recall, rel), rel)
+
+
+def _interpolated(rankings: Rankings, level: float, rel: Grade | None) -> FloatArray:
+    rows = np.flatnonzero(rankings.relevant(rel))
+    precisions = (rankings.running(rankings.relevant(rel)) / rankings.ranks)[rows]
+    ends = np.searchsorted(rankings.query[rows], np.arange(len(rankings)), side="right")
+    begins = np.concatenate(([0], ends))[: len(rankings)]
+    needed = (level * rankings.num_relevant(rel) + 0.9).astype(np.int64)
+    begins = begins + np.maximum(needed, 1) - 1
+    reached = np.flatnonzero(begins < ends)
+    values = np.zeros(len(rankings))
+    if len(reached):
+        stretches = np.stack((begins[reached], ends[reached]), axis=1).ravel()
+        values[reached] = np.maximum.reduceat(np.append(precisions, 0.0), stretches)[::2]
+    return values
+
+
+@ranking_metric(name="11pt", aliases=("11pt_avg", "eleven_point"), source="Salton and McGill 1983")
+def eleven_point(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
+    """Mean of the interpolated precisions at recall 0, 0.1, … 1. In [0, 1].
+
+    >>> from steelyard.join import join
+    >>> eleven_point(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1}})).tolist()
+    [0.5]
+    """
+    levels = [_interpolated(rankings, step / 10, rel) for step in range(11)]
+    return where_relevant(rankings, np.sum(levels, axis=0) / 11, rel)
+
+
+@ranking_metric(aliases=("ndcg_cut",), source="Järvelin and Kekäläinen 2002; exponential: Burges et al. 2005")
+def ndcg(
+    rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None
+) -> FloatArray:
+    """DCG@k divided by the DCG@k of the ideal ranking, all positive grades in descending order. In [0, 1].
+
+    DCG = sum over i <= k of gain(g(i)) / log2(i + 1). ``gain="linear"`` takes the grade itself, as trec_eval and
+    BEIR do; ``"exponential"`` takes 2^g - 1, as much of the learning-to-rank literature does: another measure, with
+    another name. ``gains="1=1,2=3"`` says the gain of each grade; grades that it leaves out keep their own.
+    The discount begins at rank 2; the older form with log2(i) from rank 2 on is not offered.
+
+    Undefined where no grade is positive.
+
+    >>> from steelyard.join import join
+    >>> table = join({"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 2}})
+    >>> ndcg(table, k=10).round(4).tolist(), ndcg(table, gain="exponential", k=10).round(4).tolist()
+    ([0.6199], [0.5869])
+    """
+    best = _ideal_dcg(rankings, gain, gains, k)
+    actual = dcg(rankings, gain=gain, gains=gains, k=k)
+    return np.divide(actual, best, out=np.full(len(rankings), np.nan), where=best > 0)
+
+
+@ranking_metric(bounds=None, source="Järvelin and Kekäläinen 2002")
+def dcg(
+    rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None
+) -> FloatArray:
+    """Sum over i <= k of gain(g(i)) / log2(i + 1). At least 0, not bounded by 1; ``ndcg`` has the parameters.
+
+    >>> from steelyard.join import join
+    >>> dcg(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 2, "b": 1}}), k=10).round(4).tolist()
+    [2.6309]
+    """
+    worth = gain_of(rankings.gains, gain, gains) * first(rankings, k) / np.log2(rankings.ranks + 1.0)
+    some = np.diff(rankings.ideal_starts) > 0
+    return np.where(some, rankings.total(worth), np.nan)
+
+
+def gain_of(grades: FloatArray, gain: Gain, gains: str | None) -> FloatArray:
+    """The gain of each grade, none of them negative."""
+    if gain not in ("linear", "exponential"):
+        raise InputError(f"gain={gain!r}: must be 'linear' or 'exponential'")
+    worth = np.exp2(grades) - 1.0 if gain == "exponential" else grades
+    if gains is not None:
+        worth = worth.copy()
+        for grade, value in read_gains(gains):
+            worth[grades == grade] = value
+    return worth
+
+
+def read_gains(text: str) -> list[tuple[float, float]]:
+    """Read ``1=1,2=3``.
+
+    >>> read_gains("1=1,2=3")
+    [(1.0, 1.0), (2.0, 3.0)]
+    """
+    try:
+        pairs = [(float(grade), float(value)) for grade, _, value in (one.partition("=") for one in text.split(","))]
+    except ValueError:
+        pairs = []
+    if not pairs or any(value < 0 for _, value in pairs):
+        raise InputError(f"gains={text!r}: expected grade=gain pairs such as '1=1,2=3', no gain negative")
+    return pairs
+
+
+def _ideal_dcg(rankings: Rankings, gain: Gain, gains: str | None, k: int | None) -> FloatArray:
+    worth = gain_of(rankings.ideal, gain, gains)
+    if gains is not None:  # a gain need not rise with its grade: the ideal is the order of the gains
+        worth = worth[np.lexsort((-worth, rankings.ideal_query))]
+    inside = slice(None) if k is None else rankings.ideal_ranks <= k
+    discounted = (worth / np.log2(rankings.ideal_ranks + 1.0))[inside]
+    return np.bincount(rankings.ideal_query[inside], weights=discounted, minlength=len(rankings))
+
+
+@ranking_metric(source="Moffat and Zobel 2008")
+def rbp(
+    rankings: Rankings,
+    *,
+    p: float = 0.8,
+    graded: bool = False,
+    k: int | None = None,
+    rel: Grade | None = None,
+) -> FloatArray:
+    """Rank-biased precision, (1 - p) sum rel(i) p^(i - 1): a reader goes on to the next document with chance p.
+
+    ``graded=True`` puts g(i) / g_max in the place of rel(i), g_max being the highest grade of the whole qrels.
+    In [0, 1]. Unjudged documents count as not relevant, so the value is a lower bound.
+
+    >>> from steelyard.join import join
+    >>> rbp(join({"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}}), p=0.5).tolist()
+    [0.625]
+    """
+    if not 0.0 < p < 1.0:
+        raise InputError(f"rbp(p={p!r}): must be between 0 and 1")
+    weight = rankings.gains / (rankings.top_grade or 1.0) if graded else rankings.relevant(rel).astype(np.float64)
+    weight = weight * first(rankings, k)
+    return where_relevant(rankings, (1.0 - p) * rankings.total(weight * p ** (rankings.ranks - 1.0)), rel)
+
+
+@ranking_metric(source="Chapelle et al. 2009")
+def err(rankings: Rankings, *, k: int | None = None) -> FloatArray:
+    """Expected reciprocal rank: sum over i <= k of 1/i times the chance that the reader stops at rank i. In [0, 1].
+
+    A reader who comes to a document of grade g stops with chance (2^g - 1) / 2^g_max, g_max being the highest
+    grade of the whole qrels, not of the query: values of different queries then mean the same.
+
+    >>> from steelyard.join import join
+    >>> err(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "b": 1}}), k=10).tolist()
+    [0.625]
+    """
+    stop = (np.exp2(rankings.gains) - 1.0) / 2.0**rankings.top_grade
+    goes_on = np.ones(len(stop))
+    sizes = np.diff(rankings.starts)
+    for step in range(1, int(sizes.max(initial=0))):  # step by step down all rankings at once
+        rows = rankings.starts[:-1][sizes > step] + step
+        goes_on[rows] = goes_on[rows - 1] * (1.0 - stop[rows - 1])
+    worth = stop * goes_on / rankings.ranks * first(rankings, k)
+    some = np.diff(rankings.ideal_starts) > 0
+    return np.where(some, rankings.total(worth), np.nan)
+
+
+@ranking_metric(source="Sakai 2007, Yilmaz and Aslam 2006: how far unjudged documents may matter")
+def judged(rankings: Rankings, *, k: int | None = None) -> FloatArray:
+    """Judged documents among the first k, divided by the documents there (at most k). In [0, 1].
+
+    A list shorter than k divides by its own length, as the question is how much of what was returned is known;
+    an empty one has 0. Negative grades are judgements.
+
+    >>> from steelyard.join import join
+    >>> judged(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 0}}), k=10).tolist()
+    [0.5]
+    """
+    looked_at = rankings.retrieved if k is None else np.minimum(rankings.retrieved, k)
+    return where_relevant(rankings, share(rankings.total(first(rankings, k)), looked_at))

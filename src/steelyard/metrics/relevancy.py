@@ -1,0 +1,115 @@
+"""Is the answer about the question? Questions are made from the answer and compared with the one that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ..errors import BadReply, InputError
+from ..flow import Flow, Prompt, ask, embed
+from ..language import differs
+from ..metric import metric
+from ..records import Json, Sample, Value
+from ..vectors import cosine
+from .verdicts import Steps, distinct
+
+
+def questions_prompt(count: int) -> Prompt:
+    """The instruction to make ``count`` questions from a response."""
+    many = f"{count} different questions" if count > 1 else "one question"
+    return Prompt(
+        f"Write {many}, in the language of the response, that the response answers directly. noncommittal: true if it"
+        " evades, declines or says that it does not know."
+    )
+
+
+class Questions(Struct):
+    """Questions that a response answers; a blank one makes the reply unusable."""
+
+    questions: list[str]
+    noncommittal: bool
+
+    def __post_init__(self) -> None:
+        if self.noncommittal:
+            return
+        if not self.questions:
+            raise ValueError("no questions")
+        if not all(map(str.strip, self.questions)):
+            raise ValueError("a question is blank")
+
+
+@metric(
+    needs=("user_input", "response"),
+    revision=1,
+    embeds=True,
+    source="Es, James, Espinosa-Anke, Schockaert 2023: RAGAS. arXiv:2309.15217, answer relevance",
+    aliases=("response_relevancy", "ResponseRelevancy", "AnswerRelevancy", "AnswerRelevancyMetric"),
+    of_ten=("LLMRAGAnswerRelevancy",),
+    remedy="look at the prompt of the generator: answers evade the question or wander off it",
+)
+def answer_relevancy(sample: Sample, *, strictness: int = 3) -> Flow:
+    """Mean cosine between the question and ``strictness`` questions that the response answers, in [0, 1].
+
+    The judge makes the questions in one request, and says whether the response is noncommittal, which is 0. A
+    negative mean counts as 0. If a reply holds too few distinct questions, or some in another language than the
+    response, it is asked once more; with what is then there the mean is taken, and the evidence says how many of
+    how many, and ``language_mismatch`` where a foreign question had to be used.
+
+    A blank question is a bad reply. Needs an embedder. Source: Es et al. 2023, section 3.
+
+    >>> from steelyard.flow import play
+    >>> sample = Sample(user_input="When did it open?", response="In 1932.")
+    >>> reply = {"questions": ["When did it open?", "What was in 1932?"], "noncommittal": False}
+    >>> play(answer_relevancy(sample, strictness=2), [reply, [[1, 0], [1, 0], [0, 1]]]).value
+    0.5
+    """
+    if strictness < 1:
+        raise InputError(f"answer_relevancy(strictness={strictness}): must be at least 1")
+    question, response = sample.user_input or "", sample.response or ""
+    made = yield from _questions(response, question, strictness)
+    if made is None:
+        return Value(0.0, {"noncommittal": True, "questions": []})
+    questions, foreign = made
+    similarities = yield from _similarities(question, questions)
+    evidence: dict[str, Json] = {
+        "noncommittal": False,
+        "questions": [
+            {"question": made, "similarity": similarity}
+            for made, similarity in zip(questions, similarities, strict=True)
+        ],
+        "generated": f"{len(questions)} of {strictness}",
+    }
+    if foreign:
+        evidence["flags"] = ["language_mismatch"]
+    return Value(max(0.0, sum(similarities) / len(similarities)), evidence)
+
+
+def _questions(response: str, question: str, count: int) -> Steps[tuple[list[str], bool] | None]:
+    """Up to ``count`` questions that the response answers, and whether one is in another language than response
+    and question; None where the response is noncommittal."""
+    fitting: list[str] = []
+    foreign: list[str] = []
+    for draw in range(2):
+        try:
+            reply = yield from ask(questions_prompt(count), Questions, draw=draw, response=response)
+        except BadReply:
+            if draw == 0:
+                raise
+            break  # a failed top-up takes nothing from the questions that are there
+        if reply.noncommittal and draw == 0:
+            return None
+        for made in reply.questions:
+            (foreign if differs(made, response) and differs(made, question) else fitting).append(made)
+        fitting = distinct(fitting)
+        if len(fitting) >= count:
+            break
+    chosen = (fitting + distinct(foreign))[:count]
+    return chosen, len(chosen) > len(fitting)
+
+
+def _similarities(question: str, questions: Sequence[str]) -> Steps[list[float]]:
+    vectors = yield from embed([question, *questions])
+    if len(vectors) != len(questions) + 1:
+        raise BadReply("embedding", f"expected {len(questions) + 1} vectors, got {len(vectors)}")
+    return [cosine(vectors[0], vector) for vector in vectors[1:]]

@@ -1,0 +1,174 @@
+"""Ratings by criteria in words, and whether a response declined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..errors import BadReply, InputError
+from ..flow import Flow, Prompt, ask
+from ..metric import metric
+from ..records import Json, Sample, Undefined, Value
+
+
+class Preset(Struct, frozen=True):
+    """Criteria that come with a name: the words, what ratings on their own scale mean, and the fields they need."""
+
+    criteria: str
+    needs: tuple[str, ...]
+    scale: str = ""
+    levels: str = ""
+
+
+PRESETS: Mapping[str, Preset] = {
+    "correctness": Preset(
+        "Is the response a correct and complete answer by the reference? Its wording and length do not count.",
+        needs=("reference",),
+        scale="1-5",
+        levels="1 wrong or no answer; 2 mostly wrong; 3 half right, or a main part is missing; 4 right but for a minor"
+        " point; 5 right and complete",
+    ),
+    "coherence": Preset("Is the response well ordered, free of contradiction and easy to follow?", needs=()),
+    "completeness": Preset("Does the response answer every part of the question?", needs=("user_input",)),
+    "conciseness": Preset("Does the response say what is needed without padding or repetition?", needs=()),
+}
+"""Criteria known by name; any other text is taken as it is written."""
+
+_SHOWN = {"user_input": "question", "reference": "reference", "retrieved_contexts": "context"}
+_SCALE = re.compile(r"\s*(-?\d{1,6})\s*(?:-|–|to|\.\.)\s*(-?\d{1,6})\s*")
+
+
+class Rating(Struct):
+    """A reason, then a rating on the declared scale."""
+
+    reason: str
+    rating: int
+
+
+@lru_cache(maxsize=64)
+def rating_shape(low: int, high: int) -> type[Rating]:
+    """``Rating`` that must lie on the scale."""
+    on_scale = [("rating", Annotated[int, Meta(ge=low, le=high)])]
+    return msgspec.defstruct("Rating", on_scale, bases=(Rating,))  # type: ignore[return-value]
+
+
+def rating_prompt(criteria: str, low: int, high: int, levels: str = "") -> Prompt:
+    """The instruction to rate by criteria. They are the user's own words and part of the instruction, not data."""
+    meaning = f"\nRatings: {levels}." if levels else f" {low} is worst, {high} best."
+    return Prompt(
+        f"Rate the response from {low} to {high} by these criteria and nothing else.{meaning}\nCriteria: {criteria}\n"
+        "Give the reason first (what speaks for and against it), then the rating."
+    )
+
+
+@metric(
+    needs=("response",),
+    revision=1,
+    source="Liu et al. 2023: G-Eval. arXiv:2303.16634, with the rating as a typed field",
+    aliases=("g_eval", "GEval", "llm_judge"),
+    remedy="read the reasons of the lowest ratings",
+)
+def rubric(sample: Sample, *, criteria: str = "correctness", scale: str = "1-5", fields: str | None = None) -> Flow:
+    """``(rating - min) / (max - min)`` of a rating that the judge gives by ``criteria`` in words; in [0, 1].
+
+    ``criteria`` is a text, or the name of a preset: ``correctness`` (against the reference, with a meaning for each
+    rating from 1 to 5), ``coherence``, ``completeness``, ``conciseness``. ``scale`` is ``min-max``. The judge sees
+    the question and the reference where there are any; ``fields`` (such as ``"user_input,retrieved_contexts"``)
+    names exactly what it sees beside the response, and a sample that lacks one is undefined.
+
+    A rating outside the scale is a bad reply: it is neither cut nor rounded. Source: Liu et al. 2023.
+
+    >>> from steelyard.flow import play
+    >>> sample = Sample(user_input="When?", response="In 1932.", reference="1932")
+    >>> play(rubric(sample), [{"reason": "right", "rating": 4}]).value
+    0.75
+    """
+    low, high = _bounds(scale)
+    preset = PRESETS.get(criteria, Preset(criteria, needs=()))
+    if not preset.criteria.strip():
+        raise InputError("rubric(criteria=''): say what to rate")
+    wanted = preset.needs if fields is None else (*preset.needs, *_named(fields))
+    for name in wanted:
+        if not _text(sample, name):
+            return Undefined(f"no {name}")
+    shown = ("user_input", "reference") if fields is None else wanted
+    told: dict[str, Any] = {label: _text(sample, name) for name, label in _SHOWN.items() if name in shown}
+    told = {label: text for label, text in told.items() if text} | {"response": sample.response or ""}
+    prompt = rating_prompt(preset.criteria, low, high, preset.levels if preset.scale == scale else "")
+    reply = yield from ask(prompt, rating_shape(low, high), **told)
+    if not low <= reply.rating <= high:
+        raise BadReply("out_of_range", f"rating {reply.rating} on a scale from {low} to {high}")
+    evidence: dict[str, Json] = {"rating": reply.rating, "scale": [low, high], "reason": reply.reason}
+    return Value((reply.rating - low) / (high - low), evidence)
+
+
+def _bounds(scale: str) -> tuple[int, int]:
+    found = _SCALE.fullmatch(scale)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise InputError(f"rubric(scale={scale!r}): expected min-max in whole numbers, such as '1-5'")
+    return int(found[1]), int(found[2])
+
+
+def _named(fields: str) -> list[str]:
+    names = [name.strip() for name in fields.split(",") if name.strip()]
+    for name in names:
+        if name not in _SHOWN and name != "response":
+            raise InputError(f"rubric(fields=…): unknown field {name!r} (expected {', '.join(_SHOWN)})")
+    return names
+
+
+def _text(sample: Sample, field: str) -> str | list[str]:
+    """A field as the judge is shown it; empty where it is absent or blank."""
+    value = sample.references if field == "reference" else getattr(sample, field)
+    if isinstance(value, list):
+        kept = [text for text in value if text.strip()]
+        return kept[0] if field == "reference" and len(kept) == 1 else kept
+    return value if value and value.strip() else ""
+
+
+DECLINED = Prompt(
+    "Did the response decline to answer: say that it does not know, cannot or will not say, or that the information is"
+    " missing? A wrong or partial answer is not declined. Give one sentence of reason, then the verdict."
+)
+
+
+class Declined(Struct):
+    """Whether a response declined."""
+
+    reason: str
+    declined: bool
+
+
+@metric(
+    needs=("user_input", "response"),
+    revision=1,
+    source="accuracy of declining, as in SQuAD 2.0 (Rajpurkar et al. 2018, arXiv:1806.03822) over judged refusals",
+    remedy="split by answerable: false refusals point to retrieval, false answers to the prompt",
+)
+def abstention(sample: Sample) -> Flow:
+    """1 if the response declined exactly where it should have, else 0; the mean is an accuracy.
+
+    ``answerable`` (true or false, in ``metadata`` or ``tags``) says whether there was an answer to give; where it is
+    absent, a sample with a reference counts as answerable, and one without is undefined.
+    """
+    answerable = _answerable(sample)
+    if answerable is None:
+        return Undefined("neither answerable nor a reference is given")
+    reply = yield from ask(DECLINED, Declined, question=sample.user_input or "", response=sample.response or "")
+    evidence: dict[str, Json] = {"declined": reply.declined, "answerable": answerable, "reason": reply.reason}
+    return Value(float(reply.declined is not answerable), evidence)
+
+
+def _answerable(sample: Sample) -> bool | None:
+    given = sample.metadata.get("answerable", sample.tags.get("answerable"))
+    if given is None:
+        return True if _text(sample, "reference") else None
+    told = str(given).strip().casefold()
+    if told not in ("true", "false", "yes", "no", "1", "0"):
+        raise InputError(f"expected true or false, found {given!r}", field="answerable")
+    return told in ("true", "yes", "1")

@@ -1,0 +1,185 @@
+"""Retrieved chunks against spans of the source: how much of the evidence they cover, whatever the chunking.
+
+Evidence is anchored in the source, so these measures survive a new chunking, which ids do not. A span is given by its
+offsets, or by its text. A chunk is placed by its offsets (``metadata["retrieved_spans"]``: for each retrieved context
+``{"doc", "start", "end"}`` or null), else by its text in the sources (``metadata["sources"]``: ``{doc: text}``),
+exactly after NFC and white space or by an alignment of 0.9 at least. Where a span's source is not at hand, chunks are
+compared with the text of the span itself. A chunk that can be placed nowhere counts as retrieved text that is not
+evidence, and is counted in the evidence of the score.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from ..errors import InputError
+from ..metric import metric
+from ..placing import Stretch, flatten, locate, shared
+from ..records import Json, Sample, Span, Undefined, Value
+
+T = TypeVar("T")
+
+NEEDS = ("retrieved_contexts", "relevant_spans")
+
+Stretches = dict[str, list[Stretch]]
+"""Stretches of each source document."""
+
+
+@metric(needs=NEEDS)
+def span_recall(sample: Sample, *, k: int | None = None) -> Value | Undefined:
+    """Characters of the relevant spans covered by the first k retrieved chunks / characters of the relevant spans.
+
+    Overlapping spans and chunks count a character once. No chunks: 0. Range 0 to 1.
+    """
+    cover = _cover(sample, k)
+    return cover if isinstance(cover, Undefined) else cover.ratio(cover.covered, cover.relevant)
+
+
+@metric(needs=NEEDS)
+def span_precision(sample: Sample, *, k: int | None = None) -> Value | Undefined:
+    """Characters of the first k retrieved chunks that lie in relevant spans / characters of these chunks.
+
+    Overlapping chunks count a character once. No chunks: 0. Range 0 to 1.
+    """
+    cover = _cover(sample, k)
+    return cover if isinstance(cover, Undefined) else cover.ratio(cover.covered, cover.retrieved)
+
+
+@metric(needs=NEEDS)
+def span_iou(sample: Sample, *, k: int | None = None) -> Value | Undefined:
+    """Characters in both the relevant spans and the first k retrieved chunks / characters in either.
+
+    Range 0 to 1; 1 only where the chunks are the spans.
+    """
+    cover = _cover(sample, k)
+    if isinstance(cover, Undefined):
+        return cover
+    return cover.ratio(cover.covered, cover.relevant + cover.retrieved - cover.covered)
+
+
+@metric(needs=NEEDS)
+def span_full(sample: Sample, *, k: int | None = None) -> Value | Undefined:
+    """1 if the first k retrieved chunks cover every relevant span wholly, else 0."""
+    cover = _cover(sample, k)
+    if isinstance(cover, Undefined):
+        return cover
+    return Value(float(cover.covered == cover.relevant), cover.evidence)
+
+
+class Cover(NamedTuple):
+    """Characters that are relevant, retrieved, and both; and chunks that could not be placed."""
+
+    relevant: int
+    retrieved: int
+    covered: int
+    chunks: int
+    unplaced: int
+
+    @property
+    def evidence(self) -> dict[str, Json]:
+        """The counts, for the score."""
+        return {**self._asdict()}
+
+    def ratio(self, part: int, whole: int) -> Value:
+        """A share of characters, with its parts."""
+        return Value(part / whole if whole else 0.0, self.evidence, (part, whole))
+
+
+def _cover(sample: Sample, k: int | None) -> Cover | Undefined:
+    sources = _read(sample, "sources", dict[str, str]) or {}
+    relevant, quotes = _relevant(sample.relevant_spans or [], sources)
+    total = _size(relevant)
+    if not total:
+        return Undefined("no relevant spans" if not sample.relevant_spans else "relevant spans are empty")
+    contexts = (sample.retrieved_contexts or [])[:k]
+    given = _read(sample, "retrieved_spans", list[Span | None]) or []
+    if contexts and not (given or sources or quotes):
+        return Undefined("nothing to place the chunks by (no offsets, no sources, no text of spans)")
+    seen: Stretches = defaultdict(list)
+    counted: Stretches = defaultdict(list)
+    outside, unplaced = 0, 0
+    for at, text in enumerate(contexts):
+        place = _place(text, given[at] if at < len(given) else None, sources)
+        within = {name: part for name, quote in quotes.items() if (part := shared(text, quote)) is not None}
+        for name, part in within.items():
+            seen[name].append(part)
+        if place is not None:
+            doc, stretch = place
+            seen[doc].append(stretch)
+            counted[doc].append(stretch)
+        elif text not in contexts[:at]:
+            for name, part in within.items():
+                counted[name].append(part)
+            outside += max(0, len(flatten(text).text) - sum(part.length for part in within.values()))
+        unplaced += place is None and not within
+    covered = sum(_common(spans, seen[doc]) for doc, spans in relevant.items())
+    return Cover(total, _size(counted) + outside, covered, len(contexts), unplaced)
+
+
+def _read(sample: Sample, name: str, kind: type[T]) -> T | None:
+    if (found := sample.metadata.get(name)) is None:
+        return None
+    try:
+        return msgspec.convert(found, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"sample {sample.id}: {error}", field=f"metadata.{name}") from None
+
+
+def _relevant(spans: Iterable[Span], sources: Mapping[str, str]) -> tuple[Stretches, dict[str, str]]:
+    """The relevant stretches, and the quotes: spans known by their text alone, each a document of its own."""
+    relevant: Stretches = defaultdict(list)
+    quotes: dict[str, str] = {}
+    for span in spans:
+        if span.start is not None and span.end is not None:
+            relevant[span.doc].append(_checked(span.doc, span.start, span.end))
+        elif span.text is None:
+            raise InputError(f"span of {span.doc!r} has neither start and end nor text", field="relevant_spans")
+        elif (place := locate(span.text, sources.get(span.doc, ""))) is not None:
+            relevant[span.doc].append(place)
+        else:
+            name = f"{span.doc}\0{span.text}"
+            quotes[name] = span.text
+            relevant[name] = [Stretch(0, len(flatten(span.text).text))]
+    return relevant, quotes
+
+
+def _checked(doc: str, start: int, end: int) -> Stretch:
+    if not 0 <= start <= end:
+        raise InputError(f"span {start} to {end} of {doc!r} (expected 0 <= start <= end)")
+    return Stretch(start, end)
+
+
+def _place(text: str, given: Span | None, sources: Mapping[str, str]) -> tuple[str, Stretch] | None:
+    """The document and stretch of a chunk: as given, else found by its text, in the document named first."""
+    if given is not None and given.start is not None and given.end is not None:
+        return given.doc, _checked(given.doc, given.start, given.end)
+    docs = sorted(sources, key=lambda doc: given is None or doc != given.doc)
+    for exactness in (1.0, 0.9):
+        for doc in docs:
+            if (place := locate(text, sources[doc], exactness)) is not None:
+                return doc, place
+    return None
+
+
+def _union(stretches: Iterable[Stretch]) -> list[Stretch]:
+    merged: list[Stretch] = []
+    for one in sorted(stretches):
+        if merged and one.start <= merged[-1].end:
+            merged[-1] = Stretch(merged[-1].start, max(merged[-1].end, one.end))
+        else:
+            merged.append(one)
+    return merged
+
+
+def _size(stretches: Stretches) -> int:
+    return sum(one.length for some in stretches.values() for one in _union(some))
+
+
+def _common(a: Iterable[Stretch], b: Iterable[Stretch]) -> int:
+    """Characters in both of two sets of stretches."""
+    theirs = _union(b)
+    return sum(max(0, min(one.end, other.end) - max(one.start, other.start)) for one in _union(a) for other in theirs)

@@ -1,0 +1,67 @@
+"""The shelf as text and as the table in the documentation: generated, so that it cannot drift."""
+
+from __future__ import annotations
+
+import inspect
+
+from ..metric import Metric
+from ..names import Parameter, show
+from ..shelf import GROUPS, every, get_metric
+from .markdown import markdown_table
+from .table import Table, aligned
+
+
+def listing() -> str:
+    """Every metric in one line: name, way, needs, what it is."""
+    return "\n".join(
+        [*aligned(_table()), "", "groups:", *(f"  {name}: {', '.join(of)}" for name, of in GROUPS.items())]
+    )
+
+
+def documentation() -> str:
+    """The same as a Markdown table."""
+    return "\n".join(markdown_table(_table())) + "\n"
+
+
+def definition(name: str) -> str:
+    """All that is known of a metric, in each of its ways."""
+    found = get_metric(name)
+    ways = [one for one in every() if one.name == found.name]
+    return "\n\n".join(map(_definition, ways))
+
+
+def _definition(metric: Metric) -> str:
+    parameters = ", ".join(
+        key if one.default is one.empty else f"{key}={_default(one.default)}" for key, one in metric.parameters.items()
+    )
+    facts = {
+        "way": metric.way,
+        "needs": ", ".join(metric.needs) + (", an embedder" if metric.embeds else ""),
+        "parameters": parameters,
+        "range": "not bounded" if metric.bounds is None else f"{metric.bounds[0]:g} to {metric.bounds[1]:g}",
+        "better": "higher" if metric.higher_is_better else "lower",
+        "pool": metric.pool,
+        "revision": str(metric.revision),
+        "also": ", ".join((*metric.aliases, *metric.of_ten)),
+        "source": metric.source,
+        "when low": metric.remedy,
+    }
+    lines = [f"{show(metric.name, {})} [{metric.way}]", "", inspect.cleandoc(metric.doc), ""]
+    return "\n".join(lines + [f"{key + ':':<11} {value}" for key, value in facts.items() if value])
+
+
+def _default(value: Parameter) -> str:
+    return show("", {"x": value})[3:-1]
+
+
+def _table() -> Table:
+    rows = [
+        (
+            one.name + ("@k" if "k" in one.parameters else ""),
+            one.way,
+            ", ".join(one.needs) + (", embedder" if one.embeds else "") if one.kind != "ranking" else "run, qrels",
+            (one.doc.splitlines() or [""])[0].strip(),
+        )
+        for one in every()
+    ]
+    return Table(("metric", "way", "needs", "is"), rows)

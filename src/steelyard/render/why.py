@@ -1,0 +1,72 @@
+"""Everything behind one score: the sample, the prompts and replies, the verdicts, the arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+
+import msgspec
+
+from ..errors import UnknownName
+from ..names import did_you_mean
+from ..records import Json, Sample
+from ..report import Report
+
+
+def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None) -> str:
+    """The page of one score as text; prompts and replies come from the ledger where it is at hand."""
+    if metric not in report.columns:
+        raise UnknownName(f"no metric {metric!r} in the report: {did_you_mean(metric, report.columns)}")
+    if sample not in report.ids:
+        raise UnknownName(f"no sample {sample!r} in the report: {did_you_mean(sample, report.ids[:2000])}")
+    row = report.ids.index(sample)
+    score, note = report.score(row, metric), report.notes[metric]
+    value = "none" if score.value is None else repr(score.value)
+    lines = [f"{note.name} [{note.way}, revision {note.revision}] on {sample}: {value} ({score.status})"]
+    if score.reason:
+        lines.append(f"reason: {score.reason}")
+    if score.parts is not None:
+        lines.append(f"{score.parts[0]:g} / {score.parts[1]:g}")
+    if score.passed is not None:
+        lines.append(f"{'passes' if score.passed else 'misses'} the threshold {note.threshold:g}")
+    one = next((found for found in report.samples if found.id == sample), None)
+    if one is not None:
+        lines += ["", *_sample(one)]
+    if score.evidence:
+        lines += ["", "evidence:", indent(_pretty(score.evidence), "  ")]
+    if score.requests:
+        lines += ["", *_requests(score.requests, ledger or _ledger_of(report))]
+    return "\n".join(lines)
+
+
+def _ledger_of(report: Report) -> Path | None:
+    place = report.run.get("ledger")
+    return Path(place) if isinstance(place, str) else None
+
+
+def _sample(sample: Sample) -> list[str]:
+    lines = []
+    for name in ("user_input", "response", "reference", "retrieved_contexts"):
+        value = getattr(sample, name)
+        if isinstance(value, str):
+            lines.append(f"{name}: {value}")
+        elif value is not None:
+            lines += [f"{name}:", *(f"  {number}. {text}" for number, text in enumerate(value, 1))]
+    return lines
+
+
+def _pretty(evidence: dict[str, Json]) -> str:
+    return msgspec.json.format(msgspec.json.encode(evidence), indent=2).decode()
+
+
+def _requests(keys: list[str], ledger: Path | None) -> list[str]:
+    from ..ledger import exchanges
+
+    lines = []
+    for number, (key, found) in enumerate(zip(keys, exchanges(keys, ledger), strict=True), 1):
+        lines.append(f"── request {number} of {len(keys)} ({key})")
+        if found is None:
+            lines.append("   not in the ledger")
+            continue
+        lines += ["prompt:", indent(found.prompt, "  "), "reply:", indent(found.reply, "  "), found.facts]
+    return lines

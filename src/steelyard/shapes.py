@@ -1,0 +1,140 @@
+"""The shape of a reply: as a JSON schema, in a sentence, as a digest, and filled in by way of example."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct, inspect
+
+from .records import Json
+
+_UNSENT = frozenset({"minLength", "maxLength", "default"})
+_NAMES = frozenset({"title", "description"})
+
+
+@lru_cache(maxsize=1024)
+def schema_of(shape: type[Struct]) -> dict[str, Json]:
+    """The JSON schema of a shape, as endpoints take it that hold replies to a schema strictly.
+
+    Every object is closed and all its fields are required; what such endpoints refuse is left to our validation.
+
+    >>> class Verdict(Struct):
+    ...     verdict: str
+    >>> schema_of(Verdict)["required"], schema_of(Verdict)["additionalProperties"]
+    (['verdict'], False)
+    """
+    return _map(_whole(shape), _closed)
+
+
+@lru_cache(maxsize=1024)
+def in_words(shape: type[Struct]) -> str:
+    """What to tell a judge whose endpoint takes no schema."""
+    schema = msgspec.json.encode(_whole(shape)).decode()
+    return f"Reply with one JSON object and nothing else. It must be valid against this JSON schema: {schema}"
+
+
+@lru_cache(maxsize=1024)
+def digest_of(shape: type[Struct]) -> bytes:
+    """What tells shapes apart in a ledger: 16 bytes that change with fields, types, labels and bounds."""
+    return blake2b(msgspec.json.encode(_whole(shape), order="sorted"), digest_size=16).digest()
+
+
+def _whole(shape: type[Struct]) -> dict[str, Json]:
+    """The schema with the shape itself at the root; names of classes and their docstrings are none of it."""
+    (root,), parts = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    if "$ref" in root:
+        name = root["$ref"].rpartition("/")[2]
+        root = parts[name]
+        if root["type"] == "object" and not _refers(parts, name):
+            del parts[name]
+    schema: dict[str, Json] = {**root, "$defs": parts} if parts else dict(root)
+    return _map(schema, _unnamed)
+
+
+def _refers(parts: dict[str, Json], name: str) -> bool:
+    return f'"#/$defs/{name}"'.encode() in msgspec.json.encode(parts)
+
+
+def _unnamed(node: dict[str, Json]) -> dict[str, Json]:
+    if node.get("type") == "object":
+        return {key: value for key, value in node.items() if key not in _NAMES}
+    return node
+
+
+def _closed(node: dict[str, Json]) -> dict[str, Json]:
+    node = {key: value for key, value in node.items() if key not in _UNSENT}
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        node |= {"required": list(properties), "additionalProperties": False}
+    labels = node.get("enum")
+    if isinstance(labels, list) and "type" not in node and len({type(label) for label in labels}) == 1:
+        node["type"] = "string" if isinstance(labels[0], str) else "integer"
+    return node
+
+
+def _map(node: dict[str, Json], change: object) -> dict[str, Json]:
+    """A schema with every schema in it changed; names of fields are no keywords."""
+    assert callable(change)
+    changed: dict[str, Json] = change(node)
+    for key, value in changed.items():
+        if key in {"properties", "$defs"} and isinstance(value, dict):
+            changed[key] = {name: _map(one, change) for name, one in value.items() if isinstance(one, dict)}
+        elif isinstance(value, dict):
+            changed[key] = _map(value, change)
+        elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
+            changed[key] = [_map(one, change) for one in value if isinstance(one, dict)]
+    return changed
+
+
+ITEMS = 3
+"""How many items a list of an example has, where its type does not say."""
+
+_DEPTH = 4  # of shapes that hold themselves
+SENTENCE = "A sentence of about the length that a judge writes, which makes ninety-odd characters."
+
+
+def example_of(shape: type[Struct]) -> Struct:
+    """A plausible reply, to reckon what a run will ask: three items a list, one sentence a text, the first label.
+
+    >>> class Claims(Struct):
+    ...     claims: list[str]
+    >>> len(example_of(Claims).claims)
+    3
+    """
+    return msgspec.convert(_filled(inspect.type_info(shape), 0), shape)
+
+
+def _filled(kind: inspect.Type, number: int, depth: int = 0) -> Json:
+    match kind:
+        case inspect.Metadata():
+            return _filled(kind.type, number, depth)
+        case inspect.StructType():
+            return {field.encode_name: _filled(field.type, at, depth + 1) for at, field in enumerate(kind.fields)}
+        case inspect.ListType():
+            most = 0 if depth > _DEPTH else ITEMS if kind.max_length is None else kind.max_length
+            return [_filled(kind.item_type, at, depth + 1) for at in range(min(max(kind.min_length or 0, ITEMS), most))]
+        case inspect.UnionType():
+            real = next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+            return _filled(real, number, depth)
+        case inspect.LiteralType():
+            return kind.values[-1] if {"yes", "no"} <= set(kind.values) else kind.values[0]
+        case inspect.BoolType():
+            return True
+        case inspect.IntType() | inspect.FloatType():
+            return _within(kind)
+        case inspect.StrType():
+            return f"{SENTENCE} ({number + 1})"[: kind.max_length]
+        case inspect.DictType():
+            return {f"key {at}": _filled(kind.value_type, at, depth + 1) for at in range(ITEMS)}
+    return None
+
+
+def _within(kind: inspect.IntType | inspect.FloatType) -> int | float:
+    """The upper bound, else the lower one, else 1."""
+    if kind.le is not None:
+        return kind.le
+    low = kind.ge if kind.ge is not None else -math.inf if kind.gt is None else kind.gt + 1
+    return 1 if low <= 1 and (kind.lt is None or kind.lt > 1) else low

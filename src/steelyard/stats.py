@@ -1,0 +1,308 @@
+"""How sure a number is: intervals around any pooled value.
+
+The default method depends on the data alone and is named in the result:
+
+- ``wilson``: values that are all 0 or 1 (a bootstrap of all ones would claim certainty);
+- ``t``: fewer than eight values, where a bootstrap cannot reach beyond what was seen;
+- ``bca``: up to 1,000 values; bias-corrected and accelerated bootstrap, widened for small samples;
+- ``jackknife``: more than that; what the bootstrap converges to, by formula (mean, ratio and their like);
+- ``order statistics``: quantiles;
+- ``constant``: all values are equal but neither 0 nor 1; the interval is that value, and says only that no spread
+  was seen;
+- ``none``: no values, one value, or a statistic that most resamples leave undefined; there is no interval.
+
+With ``cluster`` whole clusters are resampled, and the method's name begins with ``cluster``. ``bench/inference.py``
+measures the coverage behind these choices.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import ArrayLike, NDArray
+
+from .distributions import normal_cdf, normal_quantile, student_quantile
+from .errors import InputError
+from .resampling import (
+    MEAN,
+    FloatArray,
+    IndexArray,
+    Quantile,
+    Statistic,
+    SumStatistic,
+    WeightStatistic,
+    difference,
+    left_out,
+    replicate_of,
+    resampled,
+    statistic_of,
+    units_of,
+)
+
+Method: TypeAlias = Literal["auto", "bca", "percentile", "t", "jackknife", "wilson"]
+Cluster: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
+
+RESAMPLES = 2_000
+LARGE = 1_000
+"""Beyond so many units the jackknife takes the bootstrap's place for statistics that are smooth."""
+
+SMALL = 8
+"""Below so many units Student's t takes its place."""
+
+
+class DegenerateData(UserWarning):
+    """A method was asked for by name, and the data have no spread from which it could tell anything."""
+
+
+class Interval(Struct, frozen=True):
+    """The bounds of a number, None where there are none; how they were found, and from how many values."""
+
+    low: float | None
+    high: float | None
+    method: str
+    n: int
+
+
+def interval(
+    values: ArrayLike,
+    *,
+    statistic: str | Statistic = "mean",
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    method: Method = "auto",
+    seed: int = 0,
+    cluster: Cluster | None = None,
+) -> Interval:
+    """The confidence interval of a statistic of the values; two-sided, equal tails.
+
+    ``values`` has one row per sample: shape (n,), or (n, columns) for a statistic that takes several. ``statistic``
+    is ``mean``, ``total``, ``geometric``, ``ratio`` (first column's sum over the second's), ``Quantile(q)``, or any
+    function of the rows whose order does not matter. Undefined samples must be left out before: a value that is
+    not finite is an ``InputError``. For the difference of two systems use ``difference_interval``: differences
+    that happen to be 0 and 1 are no pass rate.
+
+    Bootstrap: BCa (Efron 1987) or percentile, both at the normal quantile widened to sqrt(n / (n - 1)) times
+    Student's (Hesterberg 2015, section 5.3), without which intervals of 20 samples cover 91 % instead of 95.
+    Asked for by name on data without spread, it warns ``DegenerateData``.
+
+    >>> interval([0.0, 1.0, 1.0, 1.0])
+    Interval(low=0.30064184258240184, high=0.9544127391902995, method='wilson', n=4)
+    >>> interval([0.2, 0.9, 0.4, 0.6, 0.5, 0.8, 0.3, 0.7, 0.1, 1.0]).method
+    'bca'
+    """
+    rows, rule = _checked(values), statistic_of(statistic)
+    n = len(rows)
+    codes, units = units_of(cluster, n)
+    level = _level(confidence)
+    scores = rule is MEAN and n > 0 and bool(((rows >= 0) & (rows <= 1)).all())
+    if method == "wilson" or (method == "auto" and scores and _suits_wilson(rows, clustered=codes is not None)):
+        if not (rule is MEAN and n and ((rows == 0) | (rows == 1)).all()):
+            raise InputError("wilson is for the mean of values that are all 0 or 1", field="method")
+        trials = n if codes is None else units
+        found = Interval(*wilson(float(rows.mean()) * trials, trials, confidence=confidence), "wilson", n)
+    else:
+        found = _of_any(rows, rule, level, resamples, method, seed, codes, units)
+        if scores and found.low is not None and found.high is not None:
+            found = Interval(max(found.low, 0.0), min(found.high, 1.0), found.method, n)
+    return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
+
+
+def difference_interval(
+    current: ArrayLike,
+    baseline: ArrayLike,
+    *,
+    statistic: str | Statistic = "mean",
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    method: Method = "auto",
+    seed: int = 0,
+    cluster: Cluster | None = None,
+) -> Interval:
+    """The interval of statistic(current) - statistic(baseline), both measured on the same samples in the same order.
+
+    Pairs are resampled together. Where both sides are all 0 or 1 the interval of the difference of their means is
+    Bonett and Price's (2012), which counts one more pair of each disagreement; it stays honest where few pairs
+    differ. Where no pair differs at all the interval is [0, 0], ``constant``.
+
+    >>> difference_interval([1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]).method
+    'bonett-price'
+    """
+    first, second = _checked(current), _checked(baseline)
+    if first.shape != second.shape:
+        raise InputError(f"pairs need equal shapes, found {first.shape} and {second.shape}")
+    n, rule = len(first), statistic_of(statistic)
+    codes, units = units_of(cluster, n)
+    both = np.column_stack([first, second])
+    binary = rule is MEAN and codes is None and n > 0 and bool(((both == 0) | (both == 1)).all())
+    if binary and method == "auto" and (first != second).any():
+        low, high = _paired_shares(first - second, normal_quantile((1 + confidence) / 2))
+        return Interval(low, high, "bonett-price", n)
+    apart = difference(rule, 1 if first.ndim == 1 else first.shape[1])
+    found = _of_any(both, apart, _level(confidence), resamples, method, seed, codes, units)
+    if rule is MEAN and found.low is not None and found.high is not None and (np.abs(first - second) <= 1).all():
+        found = Interval(max(found.low, -1.0), min(found.high, 1.0), found.method, n)
+    return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
+
+
+def wilson(successes: float, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval (1927) of a share; it never collapses, and covers well from a handful of trials on.
+
+    >>> low, high = wilson(5, 5)
+    >>> round(low, 4), high
+    (0.5655, 1.0)
+    """
+    z = normal_quantile((1 + _level(confidence)) / 2)
+    p, shrink = successes / trials, z * z / trials
+    middle = (p + shrink / 2) / (1 + shrink)
+    half = z / (1 + shrink) * math.sqrt(p * (1 - p) / trials + shrink / (4 * trials))
+    return (0.0 if p == 0 else middle - half), (1.0 if p == 1 else middle + half)
+
+
+def _checked(values: ArrayLike) -> FloatArray:
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim not in {1, 2}:
+        raise InputError(f"values have shape (n,) or (n, columns), found {rows.shape}")
+    finite = np.isfinite(rows) if rows.ndim == 1 else np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        place = int(np.flatnonzero(~finite)[0])
+        raise InputError(f"value {place} is {rows[place]}: leave undefined samples out")
+    return rows
+
+
+def _level(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise InputError(f"must be between 0 and 1, found {confidence}", field="confidence")
+    return confidence
+
+
+def _suits_wilson(rows: FloatArray, *, clustered: bool) -> bool:
+    """Binary values; clustered ones only where the bootstrap would collapse, each cluster then being one trial."""
+    if not ((rows == 0) | (rows == 1)).all():
+        return False
+    return not clustered or bool((rows == rows[0]).all())
+
+
+def _paired_shares(differences: FloatArray, z: float) -> tuple[float, float]:
+    n = len(differences) + 2
+    better, worse = (float((differences > 0).sum()) + 1) / n, (float((differences < 0).sum()) + 1) / n
+    middle = better - worse
+    half = z * math.sqrt((better + worse - middle * middle) / n)
+    return max(middle - half, -1.0), min(middle + half, 1.0)
+
+
+def _of_any(
+    rows: FloatArray,
+    rule: Statistic,
+    level: float,
+    resamples: int,
+    method: Method,
+    seed: int,
+    codes: IndexArray | None,
+    units: int,
+) -> Interval:
+    """The interval of any statistic by resampling units, or by the formula that stands in for it."""
+    n = len(rows)
+    if units < 2:
+        return _nothing(n, method)
+    if method == "auto" and isinstance(rule, Quantile) and codes is None:
+        return _order_statistics(np.sort(rows), rule.q, level)
+    smooth = isinstance(rule, SumStatistic | WeightStatistic)
+    if method == "auto":
+        by_t = isinstance(rule, SumStatistic) and units < SMALL
+        method = "t" if by_t else "jackknife" if smooth and units > LARGE else "bca"
+        asked: Method = "auto"
+    else:
+        asked = method
+    with np.errstate(all="ignore"):
+        estimate = rule(rows)
+        left = _defined(left_out(rule, rows, codes, units))
+        if not math.isfinite(estimate) or left is None:
+            return _nothing(n, asked)
+        if method in {"t", "jackknife"}:
+            return _from_jackknife(left, estimate, units, level, method, n, asked)
+        drawn = _defined(resampled(replicate_of(rule, rows, codes, units), units, resamples, seed))
+    if drawn is None:
+        return _nothing(n, asked)
+    if _flat(drawn, estimate):
+        return _constant(estimate, n, asked)
+    shift = _Shift.of(drawn, estimate, left) if method == "bca" else _Shift(0.0, 0.0)
+    z = math.sqrt(units / (units - 1)) * student_quantile((1 + level) / 2, units - 1)
+    low, high = np.quantile(drawn, [shift.share(-z), shift.share(z)])
+    return Interval(float(low), float(high), method, n)
+
+
+class _Shift(NamedTuple):
+    """The two corrections of BCa: how far the bootstrap's median is off, and how the error grows with the value."""
+
+    bias: float
+    acceleration: float
+
+    @classmethod
+    def of(cls, drawn: FloatArray, estimate: float, left: FloatArray) -> _Shift:
+        near = np.abs(drawn - estimate) <= 1e-12 * max(abs(estimate), float(np.ptp(drawn)))
+        below = (float((drawn < estimate)[~near].sum()) + near.sum() / 2) / len(drawn)
+        edge = 0.5 / len(drawn)
+        return cls(normal_quantile(min(max(below, edge), 1 - edge)), _acceleration(left))
+
+    def share(self, z: float) -> float:
+        """Where to cut the bootstrap's distribution for the normal quantile ``z``."""
+        sum_ = self.bias + z
+        scale = 1 - self.acceleration * sum_
+        return normal_cdf(self.bias + sum_ / scale) if scale > 0 else float(sum_ > 0)
+
+
+def _acceleration(left: FloatArray) -> float:
+    """A sixth of the skewness of the mean of the jackknife's influences."""
+    gaps = left.mean() - left
+    squares = float((gaps**2).sum())
+    return float((gaps**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
+
+
+def _from_jackknife(
+    left: FloatArray, estimate: float, units: int, level: float, method: Method, n: int, asked: Method
+) -> Interval:
+    """Estimate and standard error by the jackknife; the large-sample form adds the skewness that BCa would see."""
+    if _flat(left, estimate):
+        return _constant(estimate, n, asked)
+    parts = len(left)
+    error = math.sqrt((parts - 1) / parts * float(((left - left.mean()) ** 2).sum()))
+    t = student_quantile((1 + level) / 2, units - 1)
+    skew = _acceleration(left) if method == "jackknife" else 0.0
+    low, high = (estimate + error * (z + skew * (1 + 2 * z * z)) for z in (-t, t))
+    return Interval(low, high, method, n)
+
+
+def _order_statistics(ordered: FloatArray, q: float, level: float) -> Interval:
+    """The values between which the quantile lies (Woodruff 1952), whatever the distribution."""
+    n = len(ordered)
+    half = normal_quantile((1 + level) / 2) * math.sqrt(n * q * (1 - q))
+    first, last = math.floor(n * q - half), math.ceil(n * q + half) + 1
+    low, high = ordered[max(first, 1) - 1], ordered[min(last, n) - 1]
+    return Interval(float(low), float(high), "order statistics", n)
+
+
+def _defined(values: FloatArray) -> FloatArray | None:
+    """The values that exist, if at least half do."""
+    kept = values[np.isfinite(values)]
+    return kept if len(kept) and 2 * len(kept) >= len(values) else None
+
+
+def _flat(values: FloatArray, estimate: float) -> bool:
+    return float(np.ptp(values)) <= 1e-12 * max(abs(estimate), 1e-300)
+
+
+def _constant(value: float, n: int, asked: Method) -> Interval:
+    if asked != "auto":
+        warnings.warn(f"{asked}: all {n} values give {value:g}; no spread was seen", DegenerateData, stacklevel=5)
+    return Interval(value, value, "constant", n)
+
+
+def _nothing(n: int, asked: Method) -> Interval:
+    if asked != "auto":
+        warnings.warn(f"{asked}: {n} values are too few for an interval", DegenerateData, stacklevel=5)
+    return Interval(None, None, "none", n)

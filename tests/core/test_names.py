@@ -1,0 +1,99 @@
+"""The notation: what is printed parses back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.errors import InputError, UnknownName
+from steelyard.names import Name, nearest, parse, show
+from steelyard.shelf import ask_for, check_threshold, every, get_metric
+
+VALUES = st.one_of(
+    st.booleans(),
+    st.none(),
+    st.integers(-(10**9), 10**9),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="utf-8")),
+)
+
+
+@given(
+    base=st.from_regex(r"\A[A-Za-z_]\w{0,12}\Z"),
+    params=st.dictionaries(st.from_regex(r"\A[A-Za-z_]\w{0,8}\Z").filter(lambda key: key != "k"), VALUES, max_size=4),
+    k=st.one_of(st.none(), st.integers(1, 10**6)),
+)
+def test_every_name_parses_back(base: str, params: dict[str, object], k: int | None) -> None:
+    """show and parse are inverse for any parameters, quoted text included."""
+    whole = {**params, **({} if k is None else {"k": k})}
+    assert parse(show(base, whole)) == Name(base, whole)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "@10", "ndcg@", "ndcg@x", "ndcg(gain)", "ndcg(gain=", "ndcg(a=1,a=2)", "a(k=1)@2", "f(x=1))", "f)"]
+)
+def test_broken_notation_is_one_line(text: str) -> None:
+    """What does not parse is an InputError that shows the notation."""
+    with pytest.raises(InputError, match="not a metric name"):
+        parse(text)
+
+
+def test_identity_holds_only_what_differs_from_the_default() -> None:
+    """Default parameters are not part of the name, whatever spelling asked for them."""
+    assert str(get_metric("ndcg(gain=linear)@10")) == "ndcg@10"
+    assert str(get_metric("ndcg(gain=exponential)@10")) == "ndcg(gain=exponential)@10"
+    assert get_metric("ndcg_cut.10") == get_metric("ndcg@10") == get_metric("ndcg_cut_10")
+
+
+def test_every_metric_is_found_by_its_name_and_aliases() -> None:
+    """Names, aliases and the names of other tools reach the metric."""
+    for one in every():
+        if one.missing():
+            continue
+        for name in (one.name, *one.aliases, *one.of_ten):
+            assert get_metric(name, way=one.way).name == one.name, name
+
+
+def test_a_miss_suggests_the_nearest() -> None:
+    """A misspelt metric, parameter or value says what was meant."""
+    with pytest.raises(UnknownName, match="did you mean exact_match"):
+        get_metric("exact_mach")
+    with pytest.raises(UnknownName, match="did you mean gain"):
+        get_metric("ndcg(gane=linear)")
+    with pytest.raises(InputError, match="must be at least 1"):
+        get_metric("ndcg@0")
+    with pytest.raises(InputError, match="takes no cut-off"):
+        get_metric("exact_match@3")
+    assert nearest("MAPP", ["map", "ndcg"]) == ["map"]
+
+
+def test_groups_give_their_members() -> None:
+    """A group stands for its members, in order, each once."""
+    assert [one.label for one in ask_for(["beir", "ndcg@10"])] == [
+        "ndcg@10", "map@100", "recall@100", "precision@10", "mrr@10",
+    ]  # fmt: skip
+    assert len(ask_for(["all_trec"])) > 80
+
+
+def test_the_label_is_what_was_asked_for() -> None:
+    """The key in a report is the name as it was written; the metric knows its identity."""
+    (asked,) = ask_for(["P@5"])
+    assert (asked.label, str(asked.metric)) == ("P@5", "precision@5")
+
+
+def test_bare_names_follow_the_judge() -> None:
+    """A quantity with two ways is judged if there is a judge and lexical if not; a prefix decides."""
+    assert ask_for(["context_recall"], judged=False)[0].metric.way == "lexical"
+    assert ask_for(["context_recall"], judged=True)[0].metric.way == "judged"
+    assert ask_for(["lexical.context_recall"], judged=True)[0].metric.way == "lexical"
+    assert ask_for(["exact_match"], judged=True)[0].metric.way == "lexical"
+
+
+def test_thresholds_lie_in_the_unit_interval() -> None:
+    """A threshold of a tool that counts to ten is an error that names the value meant."""
+    assert check_threshold("faithfulness", 0.7) == 0.7
+    with pytest.raises(InputError, match=r"write 0\.5"):
+        check_threshold("LLMRAGFaithfulness", 5)
+    with pytest.raises(InputError, match=r"must be in \[0, 1\]"):
+        check_threshold("faithfulness", 7)
