@@ -7,7 +7,166 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .beir import read_beir as read_beir
+    from .beir import write_beir as write_beir
+    from .compare import Comparison as Comparison
+    from .compare import MetricDelta as MetricDelta
+    from .compare import compare as compare
+    from .dataset import Dataset as Dataset
+    from .dataset import EvalQuery as EvalQuery
+    from .errors import (
+        AskFailed as AskFailed,
+    )
+    from .errors import (
+        BadReply as BadReply,
+    )
+    from .errors import (
+        InputError as InputError,
+    )
+    from .errors import (
+        MissingExtra as MissingExtra,
+    )
+    from .errors import (
+        SteelyardError as SteelyardError,
+    )
+    from .errors import (
+        UnknownName as UnknownName,
+    )
+    from .errors import (
+        WrongType as WrongType,
+    )
+    from .evaluate_rankings import (
+        aevaluate_retrieval as aevaluate_retrieval,
+    )
+    from .evaluate_rankings import (
+        aevaluate_run as aevaluate_run,
+    )
+    from .evaluate_rankings import (
+        evaluate_retrieval as evaluate_retrieval,
+    )
+    from .evaluate_rankings import (
+        evaluate_run as evaluate_run,
+    )
+    from .evaluate_samples import aevaluate_rag as aevaluate_rag
+    from .evaluate_samples import evaluate_rag as evaluate_rag
+    from .evaluate_samples import score as score
+    from .flow import Numbered as Numbered
+    from .flow import Prompt as Prompt
+    from .flow import ask as ask
+    from .flow import embed as embed
+    from .flow import play as play
+    from .flow import ratio as ratio
+    from .judge import LLMJudge as LLMJudge
+    from .judge import script as script
+    from .metric import (
+        Metric as Metric,
+    )
+    from .metric import (
+        metric as metric,
+    )
+    from .metric import (
+        ranking_metric as ranking_metric,
+    )
+    from .metric import (
+        register_metric as register_metric,
+    )
+    from .metrics.overlap import (
+        AnswerQuality as AnswerQuality,
+    )
+    from .metrics.overlap import (
+        Judge as Judge,
+    )
+    from .metrics.overlap import (
+        JudgeInput as JudgeInput,
+    )
+    from .metrics.overlap import (
+        OverlapJudge as OverlapJudge,
+    )
+    from .metrics.overlap import (
+        RAGEval as RAGEval,
+    )
+    from .metrics.ranking_scalars import (
+        RETRIEVAL_METRICS as RETRIEVAL_METRICS,
+    )
+    from .metrics.ranking_scalars import (
+        average_precision as average_precision,
+    )
+    from .metrics.ranking_scalars import (
+        dcg_at_k as dcg_at_k,
+    )
+    from .metrics.ranking_scalars import (
+        ndcg_at_k as ndcg_at_k,
+    )
+    from .metrics.ranking_scalars import (
+        precision_at_k as precision_at_k,
+    )
+    from .metrics.ranking_scalars import (
+        recall_at_k as recall_at_k,
+    )
+    from .metrics.ranking_scalars import (
+        reciprocal_rank as reciprocal_rank,
+    )
+    from .metrics.scalars import (
+        context_precision as context_precision,
+    )
+    from .metrics.scalars import (
+        context_recall as context_recall,
+    )
+    from .metrics.scalars import (
+        exact_match as exact_match,
+    )
+    from .metrics.scalars import (
+        token_f1 as token_f1,
+    )
+    from .records import (
+        Estimate as Estimate,
+    )
+    from .records import (
+        Qrels as Qrels,
+    )
+    from .records import (
+        RagSample as RagSample,
+    )
+    from .records import (
+        Run as Run,
+    )
+    from .records import (
+        Sample as Sample,
+    )
+    from .records import (
+        Score as Score,
+    )
+    from .records import (
+        Span as Span,
+    )
+    from .records import (
+        Undefined as Undefined,
+    )
+    from .records import (
+        Usage as Usage,
+    )
+    from .records import (
+        Value as Value,
+    )
+    from .report import RagEvalReport as RagEvalReport
+    from .report import Report as Report
+    from .report import RetrievalEvalReport as RetrievalEvalReport
+    from .samples import read_samples as read_samples
+    from .samples import write_samples as write_samples
+    from .shelf import get_metric as get_metric
+    from .suite import BenchmarkSuite as BenchmarkSuite
+    from .systems.protocols import Answerer as Answerer
+    from .systems.protocols import RetrievalSystem as RetrievalSystem
+    from .systems.protocols import Retriever as Retriever
+    from .text import normalize_answer as normalize_answer
+    from .trec import read_qrels as read_qrels
+    from .trec import read_run as read_run
 
 __version__ = "0.1.0"
 
@@ -32,6 +191,8 @@ _WHERE = {
     "records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),
     "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
+    "compare": ("compare", "Comparison", "MetricDelta"),
+    "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "suite": ("BenchmarkSuite",),
     "metric": ("metric", "ranking_metric", "register_metric", "Metric"),
     "shelf": ("get_metric",),
@@ -51,6 +212,17 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """Importing ``steelyard.compare`` or ``steelyard.metric`` must not hide the functions of the same names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,8 @@
 """Cells of CSV and TSV files: text in, text out, nothing guessed from it.
 
-A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. Such cells are written
-behind an apostrophe, and so are an empty text (an empty cell is an absent value) and a text that could be taken for an
-escaped one. The reader takes one apostrophe off again, so what is written reads back identical, and ``'tis`` stays.
+A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@`` or white space that ends a cell. Such cells are
+written behind an apostrophe, and so are an empty text (an empty cell is an absent value) and a text that could be taken
+for an escaped one. The reader takes one apostrophe off again: what is written reads back identical, ``'tis`` stays.
 """
 
 from __future__ import annotations

@@ -79,9 +79,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
         return min(max(x, 0.0), 1.0)
     if x > (a + 1) / (a + b + 2):  # the fraction converges fast only on this side
         return 1 - _incomplete_beta(b, a, 1 - x)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
     # Lentz's method: ratios of successive numerators (c) and denominators (d), multiplied up into the value.
     value, c, d = 1.0, math.inf, 1.0
     for step in range(1, 10_000):

@@ -32,7 +32,7 @@ _NAMES = {
     "relevance": "relevant_ids relevant_doc_ids relevant_document_ids reference_context_ids gold_ids",
     "relevant_spans": "",
     "tags": "",
-    "metadata": "",
+    "metadata": "additional_metadata",
 }
 ALIASES = {alias: field for field, names in _NAMES.items() for alias in (field, *names.split())}
 """Every name under which a column is known, in lower case with underscores, and the field that it fills."""
@@ -90,7 +90,8 @@ def _follow(value: object, path: Sequence[str]) -> object:
 
 
 class Plan(NamedTuple):
-    """For rows of certain columns: the sources of each field and tag, the columns left over, and remarks."""
+    """For rows of certain columns: the sources of each field, tag and piece of metadata, the last with all the columns
+    left over, which ``rest`` lists; and remarks on them."""
 
     fields: dict[str, list[Source]]
     tags: dict[str, Source]
@@ -145,7 +146,11 @@ class Mapper:
                 plan.fields.setdefault(field, []).append(Source(column))
             elif name in TAG_COLUMNS and name not in plan.tags:
                 plan.tags[name] = Source(column)
+            elif column in plan.extra:
+                both = f"{str(plan.extra[column])!r} and the column {column!r} itself"
+                raise InputError(f"{both} both become metadata.{column}", field="fields")
             else:
+                plan.extra[column] = Source(column)
                 plan.rest.append(column)
         plan.remarks.extend(_nearly(plan, names))
         return plan

@@ -1,4 +1,4 @@
-"""One row becomes one sample: every value in the type of its field, or a problem that names place and field.
+"""One row becomes one sample: every value in the type of its field, or a problem that names place and column.
 
 Rules of this file: values are never guessed (a number is not a text, ``1.0`` is not an id), absent and empty stay
 apart (null is no list, ``[]`` is an empty one), and whatever a field cannot hold is kept in the metadata.
@@ -6,37 +6,22 @@ apart (null is no list, ``[]`` is an empty one), and whatever a field cannot hol
 
 from __future__ import annotations
 
-import math
-import re
-from ast import literal_eval
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from typing import cast
 
-import msgspec
-
+from . import values as v
 from .cells import unescape
 from .errors import InputError, InputErrors
 from .fields import Mapper, Plan, Source, plain
 from .records import Json, Sample, Span
-from .rows import Bad, Kind, Place, Row, decode_json
+from .rows import Bad, Place, Row
 
-TEXT_KEYS = ("text", "content", "page_content", "contents", "passage", "body")
-"""Under which keys (or attributes) an object keeps the text of a passage."""
-
-ID_KEYS = ("id", "_id", "doc_id", "document_id", "source_id")
-"""Under which keys an object keeps the id of a passage."""
-
-_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_PYTHON_LIST = re.compile(rf"\[\s*(?:{_QUOTED}\s*(?:,\s*{_QUOTED}\s*)*,?\s*)?\]", re.DOTALL)
-_NUMPY_LIST = re.compile(rf"\[\s*{_QUOTED}(?:\s+{_QUOTED})+\s*\]|array\(.*\)", re.DOTALL)
-_ITEM = re.compile(_QUOTED, re.DOTALL)
-_ABSENT = ("NAType", "NaTType")
-
-_Remark: TypeAlias = Callable[[str], None]
+_PLURAL = ("references", "ground_truths", "answers", "gold_answers", "golden_answers")
+_PLURAL += ("expected_answers", "reference_answers", "correct_answers")
 
 
 class Intake:
-    """Turns rows into samples. ``on_remark`` is told, with the first place, of what was read with a caveat."""
+    """Turns rows into samples, and remembers what it read with a caveat: ``remarks`` has first place and count."""
 
     def __init__(self, fields: Mapping[str, str] | None = None, on_remark: Callable[[str], None] | None = None) -> None:
         self.mapper = Mapper(fields)
@@ -49,28 +34,29 @@ class Intake:
         if isinstance(row.values, InputError):
             raise row.values
         if not isinstance(row.values, Mapping):
-            raise row.place.error(f"expected an object with fields, found {_kind(row.values)}")
+            raise row.place.error(f"expected an object with fields, found {v.kind_of(row.values)}")
         plan = self.mapper.plan(row.values)
         for remark in plan.remarks:
-            self._remark(row.place, remark)
-        if row.values and not (plan.fields or plan.tags or plan.extra):
-            found = ", ".join(repr(str(column)) for column in row.values)
-            raise row.place.error(f"no column fills a field of a sample (found {found}; see fields=)")
+            self.remark(row.place, remark)
+        if row.values and not (plan.fields or plan.tags) and len(plan.extra) == len(plan.rest):
+            found = ", ".join(str(column) for column in row.values)
+            raise row.place.error(f"no column fills a field of a sample; choose with fields= (columns: {found})")
         return _Reading(row, plan, self).sample()
 
-    def _remark(self, place: Place, text: str) -> None:
+    def remark(self, place: Place, text: str) -> None:
+        """Note a caveat, and tell it where it is the first of its kind."""
         first, count = self.remarks.get(text, (place, 0))
         self.remarks[text] = (first, count + 1)
         if count == 0 and self._on_remark is not None:
             self._on_remark(f"{place}: {text}")
 
-    def _conflict(self, field: str, sources: list[Source]) -> str | None:
-        """The problem of two columns that both fill a field; said once for these columns."""
-        names = tuple(str(source) for source in sources)
-        said = names in self._conflicts
-        self._conflicts.add(names)
-        both = " and ".join(repr(name) for name in names)
-        return None if said else f"{both} both fill it: choose one, as in fields={{'{field}': '{names[0]}'}}"
+    def conflict(self, place: Place, field: str, columns: tuple[str, ...]) -> InputError:
+        """The problem of columns that fill the same field; told once, since all rows will share it."""
+        if columns in self._conflicts:
+            return InputErrors(())
+        self._conflicts.add(columns)
+        both = " and ".join(repr(column) for column in columns)
+        return place.error(f"{both} fill the same field; choose one with fields={{{field!r}: {columns[0]!r}}}", field)
 
 
 class _Reading:
@@ -80,7 +66,6 @@ class _Reading:
         self.values = cast("Mapping[str, object]", row.values)
         self.place, self.kind, self.plan, self.intake = row.place, row.kind, plan, intake
         self.problems: list[InputError] = []
-        self.conflict = False
         self.found: dict[str, object] = {}
         self.metadata: dict[str, Json] = {}
 
@@ -88,13 +73,164 @@ class _Reading:
         for field, sources in self.plan.fields.items():
             self._fill(field, sources)
         for name, source in self.plan.tags.items():
-            self._try(name, lambda value: self._tag(value), source, lambda tag, key=name: self._add_tag(key, tag))
-        for column in self.plan.rest:
-            self._keep(column, self.values[column])
+            if (value := v.plain_value(source.of(self.values))) is not None:
+                self._guarded(str(source), lambda name=name, value=value: self._tag(name, self._uncelled(value)))
         for name, source in self.plan.extra.items():
-            self._keep(name, source.of(self.values))
-        if self.metadata:
-            self.found["metadata"] = self.metadata
+            self._guarded(str(source), lambda name=name, source=source: self._keep_column(name, source))
         if self.problems:
             raise self.problems[0] if len(self.problems) == 1 else InputErrors(self.problems)
-        return Sample(**self.found)  # type: ignore[arg-type]
+        return Sample(**self.found, metadata=self.metadata)  # type: ignore[arg-type]
+
+    def _fill(self, field: str, sources: list[Source]) -> None:
+        given = [(source, value) for source in sources if (value := v.plain_value(source.of(self.values))) is not None]
+        if field == "relevance" and len(given) > 1:
+            given = self._graded_first(given)
+        if len(given) > 1:
+            self.problems.append(self.intake.conflict(self.place, field, tuple(str(source) for source, _ in given)))
+        elif given:
+            source, value = given[0]
+            self._guarded(str(source), lambda: _READERS[field](self, field, source, value))
+
+    def _guarded(self, column: str, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except Bad as bad:
+            self.problems.append(self.place.error(str(bad), column))
+
+    def _graded_first(self, given: list[tuple[Source, object]]) -> list[tuple[Source, object]]:
+        """Grades where they are given; a list of relevant ids beside them is kept as metadata."""
+        graded = [(source, value) for source, value in given if plain(source.column) == "relevance" and value]
+        if len(graded) != 1:
+            return given
+        for source, value in given:
+            if source != graded[0][0]:
+                self._keep(str(source), value)
+        return graded
+
+    # One reader for each type of field.
+
+    def _id(self, field: str, source: Source, value: object) -> None:  # noqa: ARG002 - all readers are called alike
+        self.found["id"] = v.identifier(self._uncelled(value))
+
+    def _text(self, field: str, source: Source, value: object) -> None:  # noqa: ARG002
+        self.found[field] = v.text(self._uncelled(value))
+
+    def _reference(self, field: str, source: Source, value: object) -> None:
+        if isinstance(value, str):
+            listed = v.list_in(value) if self.kind == "cells" or plain(source.column) in _PLURAL else None
+            if listed is None:
+                self.found[field] = unescape(value, maybe_list=True) if self.kind == "cells" else value
+                return
+            value = self._told(source, listed)
+        if isinstance(value, Mapping) and v.text_key(value):
+            self._keep_rest(source, [v.rest_of(value)])
+            value = value[v.text_key(value)]
+        self.found[field] = value if isinstance(value, str) else v.texts(value)
+
+    def _contexts(self, field: str, source: Source, value: object) -> None:
+        if isinstance(value, str):
+            listed = v.list_in(value)
+            if listed is not None:
+                value = self._told(source, listed)
+            elif not value.strip():
+                value = []
+            else:
+                self.intake.remark(self.place, f"{source}: a text in place of a list was read as one passage")
+                value = [self._uncelled(value)]
+        passages = v.passages(value)
+        self.found[field] = [passage.text for passage in passages]
+        self._keep_rest(source, [passage.rest for passage in passages])
+        ids = [passage.id for passage in passages]
+        if field == "retrieved_contexts" and ids and None not in ids and "retrieved_ids" not in self.plan.fields:
+            self.found["retrieved_ids"] = ids
+
+    def _ids(self, field: str, source: Source, value: object) -> None:
+        self.found[field] = v.identifiers(self._parsed(source, value))
+
+    def _relevance(self, field: str, source: Source, value: object) -> None:
+        value = self._parsed(source, value)
+        if isinstance(value, Mapping):
+            self.found[field] = v.grades(value, skip_null=self.kind == "table")
+        else:
+            self.found[field] = dict.fromkeys(v.identifiers(value), 1.0)
+
+    def _spans(self, field: str, source: Source, value: object) -> None:
+        spans = v.spans(self._parsed(source, value))
+        self.found[field] = [Span(**fields) for fields, _ in spans]  # type: ignore[arg-type]
+        self._keep_rest(source, [rest for _, rest in spans])
+
+    def _tags(self, field: str, source: Source, value: object) -> None:  # noqa: ARG002
+        value = self._parsed(source, value)
+        if not isinstance(value, Mapping):
+            self.intake.remark(self.place, f"{source}: tags without names are kept as metadata")
+            self._keep(str(source), value)
+            return
+        for name, tag in value.items():
+            if (tag := v.plain_value(tag)) is not None:
+                self._tag(str(name), tag)
+        self.found.setdefault("tags", {})
+
+    def _tag(self, name: str, value: object) -> None:
+        tags = cast("dict[str, str]", self.found.setdefault("tags", {}))
+        tag = v.tag(value)
+        if tags.setdefault(name, tag) != tag:
+            raise Bad(f"the tag {name!r} is given twice: {tags[name]!r} and {tag!r}")
+
+    def _metadata(self, field: str, source: Source, value: object) -> None:  # noqa: ARG002
+        parsed = self._parsed(source, value)
+        if not isinstance(parsed, Mapping):
+            self._keep(str(source), value)
+            return
+        for name, item in parsed.items():
+            self._keep(str(name), item)
+
+    # What fields cannot hold, and cells.
+
+    def _keep_column(self, name: str, source: Source) -> None:
+        """Keep a column as metadata. A null of a table or a CSV file is a cell left empty, and no value."""
+        value = source.of(self.values)
+        if self.kind == "json" or v.plain_value(value) is not None:
+            self._keep(name, self._uncelled(value))
+
+    def _keep(self, name: str, value: object) -> None:
+        kept = v.json_value(value)
+        if name in self.metadata and self.metadata[name] != kept:
+            raise Bad(f"the metadata {name!r} is given twice")
+        self.metadata[name] = kept
+
+    def _keep_rest(self, source: Source, rest: list[dict[str, object]]) -> None:
+        """Keep what objects held beside what was taken from them."""
+        if any(rest):
+            self._keep(str(source), rest)
+
+    def _uncelled(self, value: object) -> object:
+        return unescape(value) if self.kind == "cells" and isinstance(value, str) else value
+
+    def _parsed(self, source: Source, value: object) -> object:
+        """The list or object that a text writes down, or the value as it is."""
+        if not isinstance(value, str):
+            return value
+        listed = v.list_in(value)
+        return self._told(source, listed) if listed is not None else v.object_in(value)
+
+    def _told(self, source: Source, listed: v.Listed) -> list[object]:
+        if listed.python:
+            self.intake.remark(
+                self.place, f"{source}: the printed form of a Python list was read as a list; JSON is safer"
+            )
+        return listed.items
+
+
+_READERS: dict[str, Callable[[_Reading, str, Source, object], None]] = {
+    "id": _Reading._id,
+    "user_input": _Reading._text,
+    "response": _Reading._text,
+    "retrieved_contexts": _Reading._contexts,
+    "reference": _Reading._reference,
+    "reference_contexts": _Reading._contexts,
+    "retrieved_ids": _Reading._ids,
+    "relevance": _Reading._relevance,
+    "relevant_spans": _Reading._spans,
+    "tags": _Reading._tags,
+    "metadata": _Reading._metadata,
+}

@@ -173,7 +173,9 @@ def _decoded(path: Path, file: IO[bytes], encoding: str) -> Iterator[Line]:
                 with _blamed(path):
                     line = text.readline()
             except UnicodeError as error:
-                raise InputError(f"not {encoding} at or soon after this line: {error}", path=path, line=number + 1) from None
+                raise InputError(
+                    f"not {encoding} at or soon after this line: {error}", path=path, line=number + 1
+                ) from None
             if not line:
                 return
             number += 1

@@ -6,8 +6,7 @@ it is. Slices, macro averages and intervals are the same pool over other lists.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -17,13 +16,10 @@ from numpy.typing import NDArray
 from . import names
 from .errors import InputError, UnknownName
 from .records import Estimate, Json, Status, Usage, Way
+from .resampling import Quantile, Statistic, statistic_of
 from .stats import interval
 
 FloatArray: TypeAlias = NDArray[np.float64]
-Pool: TypeAlias = Callable[[FloatArray], float]
-
-GEOMETRIC_FLOOR = 1e-5
-"""Values below it count as it in a geometric mean, as trec_eval does, so that one zero does not make all zero."""
 
 
 @dataclass
@@ -56,43 +52,35 @@ class Column:
             name: {where[row]: item for row, item in getattr(self, name).items() if row in where}
             for name in ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
         }
-        return Column(self.values[np.asarray(rows, dtype=np.intp)], **kept)  # type: ignore[arg-type]
+        return Column(self.values[np.asarray(rows, dtype=np.intp)], **kept)
 
 
-def mean(values: FloatArray) -> float:
-    """Arithmetic mean."""
-    return math.fsum(values) / len(values)
+def statistic_for(pool: str) -> Statistic:
+    """The statistic of a pool by its name: mean, total, geometric, ratio, quantile(q=0.9).
 
-
-def total(values: FloatArray) -> float:
-    """Sum: for counts."""
-    return math.fsum(values)
-
-
-def geometric(values: FloatArray) -> float:
-    """Geometric mean with a floor of 1e-5."""
-    return math.exp(math.fsum(np.log(np.maximum(values, GEOMETRIC_FLOOR))) / len(values))
-
-
-def quantile(share: float) -> Pool:
-    """The value that ``share`` of the scores do not exceed, linearly interpolated."""
-    return lambda values: float(np.quantile(values, share))
-
-
-POOLS: dict[str, Pool] = {"mean": mean, "total": total, "geometric": geometric}
-
-
-def pool_of(name: str) -> Pool:
-    """A pool by name: mean, total, geometric, quantile(q=0.9), ratio (see ``estimate``)."""
-    base, params = names.parse(name)
+    >>> statistic_for("quantile(q=0.5)")(np.array([1.0, 2.0, 4.0]))
+    2.0
+    """
+    base, params = names.parse(pool)
     if base == "quantile":
         share = params.get("q", 0.5)
-        if not isinstance(share, float | int) or not 0 <= share <= 1:
-            raise InputError(f"{name}: q must be in [0, 1]")
-        return quantile(float(share))
+        if isinstance(share, float | int):
+            return Quantile(float(share))
     if base not in POOLS:
-        raise UnknownName(f"unknown pool {name!r}: {names.did_you_mean(base, [*POOLS, 'quantile', 'ratio'])}")
-    return POOLS[base]
+        raise UnknownName(f"unknown pool {pool!r}: {names.did_you_mean(base, [*POOLS, 'quantile'])}")
+    return statistic_of(base)
+
+
+POOLS = ("mean", "total", "geometric", "ratio")
+
+
+def rows_of(column: Column, scored: Sequence[int], pool: str, metric: str) -> FloatArray:
+    """What a pool reduces: the values, or the numerators and denominators for a ratio."""
+    if pool != "ratio":
+        return column.values[np.asarray(scored, dtype=np.intp)]
+    if any(row not in column.parts for row in scored):
+        raise InputError(f"{metric} has no numerator and denominator to pool as a ratio")
+    return np.array([column.parts[row] for row in scored], dtype=np.float64)
 
 
 def estimate(
@@ -113,62 +101,61 @@ def estimate(
     ``pool="ratio"`` divides the summed numerators by the summed denominators (a micro average), for metrics whose
     scores carry both parts.
     """
-    scored = np.flatnonzero(~np.isnan(column.values))
-    values = column.values[scored]
-    clusters = None if cluster is None else [cluster[row] for row in scored.tolist()]
-    counts = {"n": len(scored), "undefined": len(column.undefined), "failed": len(column.failed)}
-    if not len(scored):
-        zero, one = _failure_bounds(values, POOLS.get(pool, mean), len(column.failed), bounds)
-        return Estimate(metric=metric, value=None, **counts, confidence=confidence, pool=pool, way=way,
-                        if_failed_zero=zero, if_failed_one=one, threshold=threshold)  # fmt: skip
-    if pool == "ratio":
-        if any(row not in column.parts for row in scored.tolist()):
-            raise InputError(f"{metric} has no numerator and denominator to pool as a ratio")
-        table = np.array([column.parts[row] for row in scored.tolist()])
-        statistic: Pool = _ratio_over(table)
-        rows = np.arange(len(table), dtype=np.float64)
-        value = statistic(rows)
-        spread = interval(rows, statistic=statistic, confidence=confidence, seed=seed, cluster=clusters)
-        bound: Pool = mean
-    else:
-        bound = pool_of(pool)
-        value = bound(values)
-        spread = interval(
-            values,
-            statistic="mean" if pool == "mean" else bound,
+    scored = np.flatnonzero(~np.isnan(column.values)).tolist()
+    statistic = statistic_for(pool)
+    ends = _failure_bounds(column.values[scored], "mean" if pool == "ratio" else pool, len(column.failed), bounds)
+    if not scored:
+        return Estimate(
+            metric=metric,
+            value=None,
+            n=0,
+            undefined=len(column.undefined),
+            failed=len(column.failed),
             confidence=confidence,
-            seed=seed,
-            cluster=clusters,
+            pool=pool,
+            way=way,
+            if_failed_zero=ends[0],
+            if_failed_one=ends[1],
+            threshold=threshold,
         )
-    zero, one = _failure_bounds(values, bound, len(column.failed), bounds)
+    rows = rows_of(column, scored, pool, metric)
+    clusters = None if cluster is None else [cluster[row] for row in scored]
+    spread = interval(rows, statistic=statistic, confidence=confidence, seed=seed, cluster=clusters)
     rate: tuple[float | None, float | None, float | None] = (None, None, None)
     if threshold is not None:
-        gaps = np.round(values - threshold, 9)
+        gaps = np.round(column.values[scored] - threshold, 9)
         passed = (gaps >= 0 if higher_is_better else gaps <= 0).astype(np.float64)
         share = interval(passed, confidence=confidence, seed=seed, cluster=clusters)
-        rate = mean(passed), share.low, share.high
+        rate = float(passed.mean()), share.low, share.high
     return Estimate(
-        metric=metric, value=value, **counts, low=spread.low, high=spread.high, confidence=confidence,
-        method=spread.method, pool=pool, way=way, if_failed_zero=zero, if_failed_one=one, threshold=threshold,
-        pass_rate=rate[0], pass_low=rate[1], pass_high=rate[2],
-    )  # fmt: skip
-
-
-def _ratio_over(table: FloatArray) -> Pool:
-    def ratio(rows: FloatArray) -> float:
-        sums = table[rows.astype(np.intp)].sum(axis=0)
-        return float(sums[0] / sums[1]) if sums[1] else math.nan
-
-    return ratio
+        metric=metric,
+        value=float(statistic(rows)),
+        n=len(scored),
+        undefined=len(column.undefined),
+        failed=len(column.failed),
+        low=spread.low,
+        high=spread.high,
+        confidence=confidence,
+        method=spread.method,
+        pool=pool,
+        way=way,
+        if_failed_zero=ends[0],
+        if_failed_one=ends[1],
+        threshold=threshold,
+        pass_rate=rate[0],
+        pass_low=rate[1],
+        pass_high=rate[2],
+    )
 
 
 def _failure_bounds(
-    values: FloatArray, pool: Pool, failed: int, bounds: tuple[float, float] | None
+    values: FloatArray, pool: str, failed: int, bounds: tuple[float, float] | None
 ) -> tuple[float | None, float | None]:
     """The pooled value with every failure at the worst and at the best end of the range."""
     if not failed or bounds is None:
         return None, None
-    low, high = (pool(np.concatenate([values, np.full(failed, end)])) for end in bounds)
+    statistic = statistic_for(pool)
+    low, high = (float(statistic(np.concatenate([values, np.full(failed, end)]))) for end in bounds)
     return low, high
 
 

@@ -127,6 +127,8 @@ def _json_rows(path: Path, encoding: str) -> Iterator[Row]:
         return iter(())
     try:
         return _rows_of_json(path, data)
+    except RecursionError:
+        raise InputError("not JSON: nested too deeply", path=path) from None
     except msgspec.MsgspecError as error:
         bad = _bad_json(error)
     if bad.byte is not None and bad.args[0] == "trailing characters" and data.lstrip()[:1] == b"{":
@@ -263,7 +265,7 @@ class _Pandas(Protocol):
 
     columns: Iterable[object]
 
-    def itertuples(self, index: bool, name: str | None) -> Iterator[tuple[object, ...]]: ...  # noqa: FBT001 - theirs
+    def itertuples(self, index: bool, name: str | None) -> Iterator[tuple[object, ...]]: ...
 
 
 @runtime_checkable

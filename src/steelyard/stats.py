@@ -90,8 +90,9 @@ def interval(
     Student's (Hesterberg 2015, section 5.3), without which intervals of 20 samples cover 91 % instead of 95.
     Asked for by name on data without spread, it warns ``DegenerateData``.
 
-    >>> interval([0.0, 1.0, 1.0, 1.0])
-    Interval(low=0.30064184258240184, high=0.9544127391902995, method='wilson', n=4)
+    >>> found = interval([0.0, 1.0, 1.0, 1.0])
+    >>> round(found.low, 4), round(found.high, 4), found.method, found.n
+    (0.3006, 0.9544, 'wilson', 4)
     >>> interval([0.2, 0.9, 0.4, 0.6, 0.5, 0.8, 0.3, 0.7, 0.1, 1.0]).method
     'bca'
     """
@@ -125,16 +126,15 @@ def difference_interval(
 ) -> Interval:
     """The interval of statistic(current) - statistic(baseline), both measured on the same samples in the same order.
 
-    Pairs are resampled together. Where both sides are all 0 or 1 the interval of the difference of their means is
-    Bonett and Price's (2012), which counts one more pair of each disagreement; it stays honest where few pairs
-    differ. Where no pair differs at all the interval is [0, 0], ``constant``.
+    A pair with NaN on either side is left out; ``n`` counts the others. Pairs are resampled together. Where both
+    sides are all 0 or 1 the interval of the difference of their means is Bonett and Price's (2012), which counts one
+    more disagreement each way; it stays honest where few pairs differ. Where no pair differs at all the interval is
+    [0, 0], ``constant``.
 
     >>> difference_interval([1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]).method
     'bonett-price'
     """
-    first, second = _checked(current), _checked(baseline)
-    if first.shape != second.shape:
-        raise InputError(f"pairs need equal shapes, found {first.shape} and {second.shape}")
+    first, second, cluster = pairs(current, baseline, cluster)
     n, rule = len(first), statistic_of(statistic)
     codes, units = units_of(cluster, n)
     both = np.column_stack([first, second])
@@ -161,6 +161,26 @@ def wilson(successes: float, trials: int, *, confidence: float = 0.95) -> tuple[
     middle = (p + shrink / 2) / (1 + shrink)
     half = z / (1 + shrink) * math.sqrt(p * (1 - p) / trials + shrink / (4 * trials))
     return (0.0 if p == 0 else middle - half), (1.0 if p == 1 else middle + half)
+
+
+def pairs(
+    first: ArrayLike, second: ArrayLike, cluster: Cluster | None = None
+) -> tuple[FloatArray, FloatArray, Cluster | None]:
+    """The pairs that are defined on both sides, and their clusters; an infinite value is an ``InputError``.
+
+    >>> pairs([0.5, float("nan"), 0.25], [0.0, 0.5, 1.0], ["x", "y", "z"])
+    (array([0.5 , 0.25]), array([0., 1.]), ['x', 'z'])
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.shape != other.shape:
+        raise InputError(f"pairs need equal shapes, found {one.shape} and {other.shape}")
+    gone = np.isnan(one) | np.isnan(other)
+    there = ~(gone if gone.ndim == 1 else gone.any(axis=-1))
+    if cluster is not None and not there.all():
+        if len(cluster) != len(one):
+            raise InputError(f"{len(cluster)} tags for {len(one)} values", field="cluster")
+        cluster = [cluster[place] for place in np.flatnonzero(there).tolist()]
+    return _checked(one[there]), _checked(other[there]), cluster
 
 
 def _checked(values: ArrayLike) -> FloatArray:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -134,9 +133,9 @@ def tokens_of(text: str) -> tuple[str, ...]:
 
 
 @remembered
-def token_counts(text: str) -> Mapping[str, int]:
-    """How often each normalised token occurs in a text, remembered."""
-    return Counter(tokens_of(text))
+def token_set(text: str) -> frozenset[str]:
+    """The distinct normalised tokens of a text, remembered."""
+    return frozenset(tokens_of(text))
 
 
 @remembered

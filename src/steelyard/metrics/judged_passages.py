@@ -40,11 +40,11 @@ RAGAS = "Es, James, Espinosa-Anke, Schockaert 2023: RAGAS. arXiv:2309.15217"
 
 HELPS = Prompt(
     "Rate each context for the question: 2 it holds the answer or a main part of it, 1 it holds something that"
-    " helps, 0 nothing in it helps. Give one sentence of reason, then the rating."
+    " helps, 0 nothing in it helps. Reason in one sentence, then rating."
 )
 MISSED = Prompt(
-    "Someone must answer the question. Rate what would be lost without each context: 0 nothing, 1 a useful"
-    " detail, 2 facts that the answer needs. Give one sentence of reason, then the rating."
+    "Rate what an answer to the question would lose without each context: 0 nothing, 1 a useful detail, 2 facts"
+    " that it needs. Reason in one sentence, then rating."
 )
 
 
@@ -92,8 +92,8 @@ def context_relevancy(
 
 ATTRIBUTE = Prompt(
     "Split the reference into short statements that each stand alone; leave nothing out, add nothing. Do the"
-    " contexts state or plainly imply each? Give one sentence of reason, the verdict yes or no, and as passages"
-    " the numbers of all contexts that support it."
+    " contexts state or plainly imply each? Reason in one sentence, verdict yes or no; passages: the numbers of"
+    " all contexts that support it."
 )
 
 
@@ -171,11 +171,11 @@ def _attributed(reference: str, question: str | None, contexts: Sequence[str]) -
 
 USEFUL = Prompt(
     "Was each context useful for arriving at the answer to the question: does it hold something the answer rests"
-    " on? Give one sentence of reason, then the verdict yes or no."
+    " on? Reason in one sentence, then verdict yes or no."
 )
 USEFUL_FOR_QUESTION = Prompt(
-    "Is each context useful for answering the question: does it hold something a correct answer rests on? Give"
-    " one sentence of reason, then the verdict yes or no."
+    "Is each context useful for answering the question: does it hold something a correct answer rests on? Reason"
+    " in one sentence, then verdict yes or no."
 )
 
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from ..errors import InputError
 from ..scripts import spaced
 from ..text import remembered, words_of
-from .scalars import Aggregation, References, f_measure, over_references, overlap, reference_list
+from .scalars import Aggregation, References, f_measure, ngrams_of, over_references, overlap, reference_list
 
 Part: TypeAlias = Literal["f", "precision", "recall"]
 
@@ -42,7 +42,7 @@ def _rouge_n(ours: Sequence[str], theirs: Sequence[str], n: int, part: Part) -> 
     n_ours, n_theirs = len(ours) - n + 1, len(theirs) - n + 1
     if n_ours < 1 or n_theirs < 1:
         return 0.0
-    return _part(overlap_of(ours, theirs, n), n_ours, n_theirs, part)
+    return _part(overlap(ours, theirs, n), n_ours, n_theirs, part)
 
 
 def rouge_l(response: str, reference: References, *, part: Part = "f", aggregation: Aggregation = "best") -> float:
@@ -90,19 +90,6 @@ def common_subsequence(a: Sequence[str], b: Sequence[str]) -> int:
             matched = open_places & places[token]
             open_places = (open_places + matched) | (open_places - matched)
     return (everywhere & ~open_places).bit_count()
-
-
-def overlap_of(ours: Sequence[str], theirs: Sequence[str], n: int) -> int:
-    """How many n-grams two sequences share, as multisets."""
-    shorter, longer = sorted((ours, theirs), key=len)
-    return overlap(wanted, grams(longer, n)) if (wanted := grams(shorter, n)) else 0
-
-
-def grams(sequence: Sequence[str], n: int) -> Counter[Hashable]:
-    """The n-grams of a sequence with their counts."""
-    if n == 1:
-        return Counter(sequence)
-    return Counter(zip(*[sequence[at:] for at in range(n)], strict=False))
 
 
 _SYMBOLS = r"!-&(-+/:-@\[-`{-~"
@@ -193,11 +180,19 @@ def _clipped_matches(ours: Sequence[str], references: Sequence[Sequence[str]], o
         if n > 1 and not matches[-1]:  # no n-gram without its beginning
             matches.append(0)
             continue
-        most, *others = (grams(one, n) for one in references)
-        for one in others:
-            most |= one
-        matches.append(overlap(most, grams(ours, n)) if most else 0)
+        matches.append(_clipped(ours, references, n))
     return matches
+
+
+def _clipped(ours: Sequence[str], references: Sequence[Sequence[str]], n: int) -> int:
+    """N-grams of the response that stand in the references, each at most as often as in the one that has most."""
+    if len(references) == 1:
+        return overlap(ours, references[0], n)
+    most: Counter[Hashable] = Counter()
+    for one in references:
+        most |= Counter(ngrams_of(one, n))
+    found = Counter(filter(most.__contains__, ngrams_of(ours, n))) if most else most
+    return sum([min(count, most[gram]) for gram, count in found.items()])
 
 
 _EDGES = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -231,10 +226,11 @@ def chrf(
 def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, int], beta: float) -> float:
     precisions, recalls, defined = 0.0, 0.0, 0
     for mine, other, order in zip(ours, theirs, orders, strict=True):
+        shorter, longer = (mine, other) if len(mine) <= len(other) else (other, mine)
         matched = -1
-        for n in range(1, min(order, len(mine), len(other)) + 1):
+        for n in range(1, min(order, len(shorter)) + 1):
             if matched != 0:  # no n-gram without its beginning
-                matched = _shared_slices(mine, other, n)
+                matched = _shared_slices(shorter, longer, n)
             precisions += matched / (len(mine) - n + 1)
             recalls += matched / (len(other) - n + 1)
             defined += 1
@@ -267,25 +263,27 @@ _SHORT = 64
 """Up to this length it is faster to search for a text's slices than to cut up the other text."""
 
 
-def _shared_slices(a: Sequence[str], b: Sequence[str], n: int) -> int:
+def _shared_slices(shorter: Sequence[str], longer: Sequence[str], n: int) -> int:
     """How many slices of length n two texts (or lists of words) share, as multisets."""
-    shorter, longer = sorted((a, b), key=len)
-    wanted = Counter(_slices(shorter, n))
-    if isinstance(longer, str) and len(shorter) <= _SHORT:
-        return sum([_times(str(gram), longer, count) for gram, count in wanted.items() if gram in longer])
-    return overlap(wanted, Counter(_slices(longer, n)))
+    if not isinstance(shorter, str) or not isinstance(longer, str):
+        return overlap(shorter, longer, n)
+    slices = _slices(shorter, n)
+    if len(shorter) > _SHORT:
+        return overlap(slices, _slices(longer, n))
+    found = [one for one in slices if one in longer]
+    distinct = set(found)
+    if len(found) == len(distinct):
+        return len(found)
+    return sum([min(found.count(one), _times(one, longer)) for one in distinct])
 
 
-def _slices(sequence: Sequence[str], n: int) -> list[Hashable]:
-    return [sequence[at : at + n] for at in range(len(sequence) - n + 1)]
+def _slices(text: str, n: int) -> list[str]:
+    return [text[at : at + n] for at in range(len(text) - n + 1)]
 
 
-def _times(gram: str, text: str, most: int) -> int:
-    """How often a string occurs in a text that holds it, overlaps included, counted up to ``most``."""
-    times, at = 1, 0
-    while times < most:
-        at = text.find(gram, text.find(gram, at) + 1)
-        if at < 0:
-            return times
-        times += 1
+def _times(part: str, text: str) -> int:
+    """How often a string occurs in a text, overlaps included."""
+    times, at = 0, text.find(part)
+    while at >= 0:
+        times, at = times + 1, text.find(part, at + 1)
     return times

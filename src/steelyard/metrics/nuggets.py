@@ -37,7 +37,7 @@ class Nuggets(Struct):
 
 ASSIGN = Prompt(
     "Does the response hold each nugget? full: it states or plainly implies all of it; partial: some of it; none:"
-    " nothing, or the contrary. Give one sentence of reason, then the support."
+    " nothing, or the contrary. Reason in one sentence, then support."
 )
 
 CREDIT = {"full": 1.0, "partial": 0.5, "none": 0.0}

@@ -5,7 +5,6 @@ A judge is anything with ``judge(JudgeInput) -> AnswerQuality``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
@@ -69,7 +68,7 @@ def content_f1(response: str, reference: str) -> float:
     ours, theirs = content_words_of(response), content_words_of(reference)
     if not ours and not theirs:
         return float(bool(words_of(reference)) and words_of(response) == words_of(reference))
-    return 2 * overlap(Counter(ours), Counter(theirs)) / (len(ours) + len(theirs))
+    return 2 * overlap(ours, theirs) / (len(ours) + len(theirs))
 
 
 @metric(needs=("response", "retrieved_contexts"))

@@ -24,8 +24,8 @@ def passage_precision(sample: Sample, *, match: float = 0.9, k: int | None = Non
 
     Two passages match if they are equal, if one holds the other, or if the shorter aligns with part of the longer with
     a similarity of ``match`` at least (rapidfuzz' partial ratio / 100), after NFC and collapsing of white space. A
-    blank passage matches nothing. No contexts: 0; no reference contexts: undefined. Range 0 to 1. Unlike ``precision@k``
-    it divides by what is there, not by k.
+    blank passage matches nothing. No contexts: 0; no reference contexts: undefined. Range 0 to 1. Divides by what is
+    there, not by k as ``precision@k`` does.
     """
     wanted = _passages(sample.reference_contexts)
     if not wanted:

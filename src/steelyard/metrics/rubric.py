@@ -133,7 +133,7 @@ def _text(sample: Sample, field: str) -> str | list[str]:
 
 DECLINED = Prompt(
     "Did the response decline to answer: say that it does not know, cannot or will not say, or that the information is"
-    " missing? A wrong or partial answer is not declined. Give one sentence of reason, then the verdict."
+    " missing? A wrong or partial answer is not declined. Reason in one sentence, then verdict."
 )
 
 

@@ -6,16 +6,16 @@ otherwise. A blank response is a bad response and scores by formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Literal, TypeAlias
 
 from ..errors import InputError
 from ..scripts import joined
-from ..text import normal_form, token_counts, tokens_of
+from ..text import normal_form, token_set, tokens_of
 
 Aggregation: TypeAlias = Literal["best", "mean", "worst"]
 References: TypeAlias = str | Sequence[str]
-Item = TypeVar("Item", bound=Hashable)
 
 
 def over_references(score: Callable[[str], float], reference: References, aggregation: Aggregation = "best") -> float:
@@ -43,11 +43,21 @@ def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
     return (1 + beta * beta) * precision * recall / weighted if weighted > 0 else 0.0
 
 
-def overlap(a: Mapping[Item, int], b: Mapping[Item, int]) -> int:
-    """Size of the multiset intersection."""
-    if len(b) < len(a):
-        a, b = b, a
-    return sum([min(count, b[key]) for key, count in a.items() if key in b])
+def overlap(a: Sequence[str], b: Sequence[str], n: int = 1) -> int:
+    """How many n-grams two sequences share, as multisets.
+
+    >>> overlap("abab", "babb"), overlap("abab", "babb", 2)
+    (3, 2)
+    """
+    shorter, longer = (a, b) if len(a) <= len(b) else (b, a)
+    wanted = Counter(ngrams_of(shorter, n))
+    found = Counter(filter(wanted.__contains__, ngrams_of(longer, n))) if wanted else wanted
+    return sum([min(count, wanted[gram]) for gram, count in found.items()])
+
+
+def ngrams_of(sequence: Sequence[str], n: int) -> Iterable[Hashable]:
+    """The n-grams of a sequence, in order."""
+    return sequence if n == 1 else zip(*[sequence[at:] for at in range(n)], strict=False)
 
 
 def exact_match(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
@@ -79,7 +89,7 @@ def _token_f1(response: str, reference: str) -> float:
     ours, theirs = tokens_of(response), tokens_of(reference)
     if not ours or not theirs:
         return float(not ours and not theirs)
-    return 2 * overlap(token_counts(response), token_counts(reference)) / (len(ours) + len(theirs))
+    return 2 * overlap(ours, theirs) / (len(ours) + len(theirs))
 
 
 def contains(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
@@ -124,14 +134,13 @@ def context_recall(reference: References, contexts: Iterable[str], *, aggregatio
     >>> context_recall("Paris, France", ["The capital is Paris.", "It lies on the Seine."])
     0.5
     """
-    counts = [token_counts(context) for context in contexts]
-    return over_references(lambda one: _found_share(token_counts(one), counts), reference, aggregation)
+    held = [token_set(context) for context in contexts]
+    return over_references(lambda one: _found_share(token_set(one), held), reference, aggregation)
 
 
-def _found_share(wanted: Iterable[str], contexts: Sequence[Mapping[str, int]]) -> float:
-    tokens = list(wanted)
-    found = sum(any(token in context for context in contexts) for token in tokens)
-    return found / len(tokens) if tokens else 0.0
+def _found_share(wanted: frozenset[str], contexts: Sequence[frozenset[str]]) -> float:
+    found = len(wanted) - len(wanted.difference(*contexts))
+    return found / len(wanted) if wanted else 0.0
 
 
 def context_precision(reference: References, contexts: Iterable[str], *, aggregation: Aggregation = "best") -> float:
@@ -142,10 +151,10 @@ def context_precision(reference: References, contexts: Iterable[str], *, aggrega
     >>> context_precision("Paris, France", ["The capital is Paris.", "It lies on the Seine."])
     0.5
     """
-    counts = [token_counts(context) for context in contexts]
-    return over_references(lambda one: _useful_share(token_counts(one), counts), reference, aggregation)
+    held = [token_set(context) for context in contexts]
+    return over_references(lambda one: _useful_share(token_set(one), held), reference, aggregation)
 
 
-def _useful_share(wanted: Mapping[str, int], contexts: Sequence[Mapping[str, int]]) -> float:
-    useful = sum(not wanted.keys().isdisjoint(context) for context in contexts)
+def _useful_share(wanted: frozenset[str], contexts: Sequence[frozenset[str]]) -> float:
+    useful = sum(not wanted.isdisjoint(context) for context in contexts)
     return useful / len(contexts) if contexts else 0.0

@@ -33,9 +33,8 @@ _OVERLAP = 300
 
 
 SPLIT = Prompt(
-    "List the factual claims of the text: short sentences that each stand alone (pronouns resolved, if need be"
-    " from the question) and add nothing. If it claims nothing, as a refusal or a question does, the list is"
-    " empty."
+    "List the factual claims of the text: short sentences that each stand alone (pronouns resolved, from the"
+    " question too) and add nothing. If it claims nothing, as a refusal or a question does, the list is empty."
 )
 
 
@@ -53,8 +52,8 @@ def claims_of(text: str, question: str | None) -> Steps[list[str]]:
 
 
 CHECK = Prompt(
-    "Do the sources state or plainly imply each claim? Nothing else counts, nor what you know yourself. Give one"
-    " sentence of reason, the verdict yes or no, and as passages the numbers of all sources that support it."
+    "Do the sources state or plainly imply each claim? Nothing else counts, nor what you know yourself. Reason in"
+    " one sentence, verdict yes or no; passages: the numbers of all sources that support it."
 )
 
 
@@ -180,19 +179,8 @@ def judged(
     except BadReply as error:
         if whole is None:
             raise
-        message = f"expected {len(texts)} verdicts, got {_count(whole.reply)} ({whole.message}); one by one: {error}"
-        raise BadReply(whole.kind, message, whole.reply) from error
+        raise BadReply(whole.kind, f"{whole.message}; asked one by one: {error}", whole.reply) from error
     return [items(reply)[0] for reply in replies]
-
-
-def _count(reply: str | None) -> str:
-    """How many items an unusable reply holds, for the message; ``none that can be read`` where it is no JSON."""
-    try:
-        held = msgspec.json.decode(reply or "")
-    except (msgspec.DecodeError, UnicodeError):
-        return "none that can be read"
-    lists = [len(value) for value in held.values() if isinstance(value, list)] if isinstance(held, dict) else []
-    return str(max(lists, default=len(held))) if isinstance(held, dict | list) else "1"
 
 
 def judged_contexts(

@@ -1,0 +1,71 @@
+"""``steelyard compare``: the gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import app
+from .evaluate import check_format
+from .options import By, Seed, numbers
+
+FORMATS = ("table", "md", "json", "junit", "github")
+
+
+@app.command("compare")
+def compare(
+    baseline: Annotated[Path, typer.Argument(help="The report to be no worse than.")],
+    current: Annotated[Path, typer.Argument(help="The report of today.")],
+    tolerance: Annotated[float, typer.Option(help="A drop of more than this is a regression.")] = 0.01,
+    per_metric: Annotated[
+        list[str] | None, typer.Option("--metric-tolerance", help="METRIC=VALUE; may be repeated.")
+    ] = None,
+    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Compare these alone.")] = None,
+    significant: Annotated[
+        bool, typer.Option("--significant", help="A drop must also be significant to be a regression.")
+    ] = False,
+    alpha: Annotated[float, typer.Option(help="Level of significance, after Holm's adjustment.")] = 0.05,
+    by: By = None,
+    cluster: Annotated[str | None, typer.Option(help="Resample whole groups of this tag.")] = None,
+    max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
+    output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit or github.")] = "table",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the output there too.")] = None,
+    seed: Seed = 0,
+) -> int:
+    """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
+    from ..compare import compare as weigh
+    from ..render import comparison as render
+    from ..report import Report
+
+    check_format(output_format, FORMATS)
+    found = weigh(
+        Report.load(_file(current)),
+        Report.load(_file(baseline)),
+        tolerance,
+        alpha=alpha,
+        significant=significant,
+        metrics=metric,
+        tolerances=numbers(per_metric, "--metric-tolerance"),
+        by=by,
+        cluster=cluster,
+        max_failed=max_failed,
+        seed=seed,
+    )
+    made = {
+        "table": render.text,
+        "md": render.markdown,
+        "json": render.as_json,
+        "junit": render.junit,
+        "github": render.annotations,
+    }[output_format](found)
+    print(made.rstrip("\n"))
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
+    return found.exit_code
+
+
+def _file(path: Path) -> Path:
+    return path / "report.json" if path.is_dir() else path

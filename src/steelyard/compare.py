@@ -1,0 +1,417 @@
+"""Is it worse than before? Refuse first, subtract second.
+
+Two reports are compared only where the same data was weighed in the same way; otherwise the comparison carries
+blockers and no verdict. Every delta is paired by sample id, has its n, interval and adjusted p, and is signed so that
+negative is worse. A metric that lost its samples is a regression, whatever the mean of the rest does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from msgspec import Struct, field
+
+from .errors import InputError, UnknownName
+from .names import did_you_mean
+from .pool import groups, passes, rows_of, statistic_for
+from .pooling import check_tag, clusters_of
+from .records import Json
+from .report import MetricNote, Report
+from .significance import holm, paired_randomisation, sign_counts
+from .stats import difference_interval
+
+NOISE = 1e-9
+"""A change below it is rounding, never a change."""
+
+WORST = 10
+NOT_COMPARED = ("confidence", "seed", "repeats")
+"""Parts of a policy that change how sure a number is, not what it is."""
+
+Verdict: TypeAlias = Literal["better", "same", "worse", "lost", "new"]
+
+
+class Change(Struct, frozen=True):
+    """One sample that moved."""
+
+    sample: str
+    baseline: float
+    current: float
+
+    @property
+    def delta(self) -> float:
+        """current - baseline, unsigned by direction."""
+        return self.current - self.baseline
+
+
+class MetricDelta(Struct, frozen=True, kw_only=True):
+    """One metric, over all samples or one slice, before and after.
+
+    ``baseline`` and ``current`` are pooled over the ``n`` pairs that have a score on both sides; ``delta`` is signed so
+    that negative is worse. ``low`` and ``high`` bound it; ``p`` is the paired randomisation test's, ``p_adjusted``
+    Holm's. ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8.
+    """
+
+    metric: str
+    slice: str = ""
+    way: str = ""
+    higher_is_better: bool = True
+    baseline: float | None = None
+    current: float | None = None
+    delta: float | None = None
+    n: int = 0
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    test: str = ""
+    win: int = 0
+    tie: int = 0
+    loss: int = 0
+    detectable: float | None = None
+    tolerance: float = 0.0
+    verdict: Verdict = "same"
+    regression: bool = False
+    to_fail: int = 0
+    to_pass: int = 0
+    unscored_baseline: int = 0
+    unscored_current: int = 0
+    worst: list[Change] = field(default_factory=list)
+
+    def words(self, alpha: float = 0.05) -> str:
+        """The verdict in words: worse, better, no detectable change, too few samples, lost, new."""
+        if self.verdict in {"lost", "new"}:
+            return "lost its samples" if self.verdict == "lost" else "new"
+        if self.n < 6 and self.p is not None and self.p > alpha:
+            return "too few samples"  # fewer than 6 pairs cannot reach p = 0.05 whatever they show
+        if self.p_adjusted is None or self.p_adjusted > alpha:
+            return "no detectable change"
+        return "worse" if (self.delta or 0.0) < 0 else "better"
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """Two reports side by side. ``passed`` is what the command line exits by."""
+
+    baseline: str
+    current: str
+    blockers: list[str] = field(default_factory=list)
+    deltas: list[MetricDelta] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    n_paired: int = 0
+    only_baseline: list[str] = field(default_factory=list)
+    only_current: list[str] = field(default_factory=list)
+    alpha: float = 0.05
+    significant: bool = False
+    confidence: float = 0.95
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the two reports may be compared at all."""
+        return not self.blockers
+
+    @property
+    def regressions(self) -> list[MetricDelta]:
+        """Drops beyond the tolerance, and lost populations."""
+        return [one for one in self.deltas if one.regression]
+
+    @property
+    def improvements(self) -> list[MetricDelta]:
+        """Gains beyond the tolerance."""
+        return [one for one in self.deltas if one.verdict == "better"]
+
+    @property
+    def passed(self) -> bool:
+        """No blocker and no regression."""
+        return self.comparable and not self.regressions
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 2 a regression, 3 not comparable."""
+        return 3 if not self.comparable else 2 if self.regressions else 0
+
+    def __str__(self) -> str:
+        from .render.comparison import text
+
+        return text(self)
+
+    def markdown(self) -> str:
+        """For a pull request."""
+        from .render.comparison import markdown
+
+        return markdown(self)
+
+    def _repr_html_(self) -> str:
+        from .render.comparison import fragment
+
+        return fragment(self)
+
+
+def compare(
+    current: Report,
+    baseline: Report,
+    tolerance: float = 0.01,
+    *,
+    alpha: float = 0.05,
+    significant: bool = False,
+    metrics: Sequence[str] | None = None,
+    tolerances: Mapping[str, float] | None = None,
+    by: str | Sequence[str] | None = None,
+    cluster: str | None = None,
+    max_failed: float = 0.0,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two reports, paired by sample id.
+
+    A regression is a drop of more than ``tolerance`` (absolute; ``tolerances`` per metric), or a lost population; with
+    ``significant`` it must also be significant at ``alpha`` after Holm's adjustment over metrics and slices. Slices are
+    compared for the tags in ``by``. More than ``max_failed`` failures, or another dataset, judge, policy, metric
+    revision or way are blockers: the result then has no verdict, and ``passed`` is False.
+
+    >>> from steelyard import evaluate_run
+    >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    >>> before = evaluate_run({"q1": {"d1": 2, "d9": 1}, "q2": {"d2": 2}}, qrels, ["mrr"])
+    >>> after = evaluate_run({"q1": {"d1": 1, "d9": 2}, "q2": {"d2": 2}}, qrels, ["mrr"])
+    >>> found = compare(after, before)
+    >>> found.passed, found.deltas[0].delta, found.deltas[0].n
+    (False, -0.25, 2)
+    """
+    _check_numbers(tolerance, tolerances, alpha, max_failed)
+    labels = _labels(current, baseline, metrics)
+    for name in tolerances or {}:
+        if name not in labels:
+            raise UnknownName(f"a tolerance for {name!r}: {did_you_mean(name, labels)}")
+    where = {one: row for row, one in enumerate(baseline.ids)}
+    pairs = [(where[one], row) for row, one in enumerate(current.ids) if one in where]
+    here = set(current.ids)
+    deltas = []
+    for part, kept in _parts(current, pairs, by).items():
+        clusters = _clusters(current, cluster, kept)
+        for label in labels:
+            limit = (tolerances or {}).get(label, tolerance)
+            deltas.append(_delta(current, baseline, label, part, kept, limit, clusters, confidence, seed))
+    adjusted = holm([one.p for one in deltas])
+    deltas = [_judged(one, p, alpha=alpha, significant=significant) for one, p in zip(deltas, adjusted, strict=True)]
+    return Comparison(
+        baseline=baseline.system or "baseline",
+        current=current.system or "current",
+        blockers=_blockers(current, baseline, labels, max_failed),
+        deltas=deltas,
+        notes=_notes(current, baseline, labels),
+        n_paired=len(pairs),
+        only_baseline=[one for one in baseline.ids if one not in here],
+        only_current=[one for one in current.ids if one not in where],
+        alpha=alpha,
+        significant=significant,
+        confidence=confidence,
+    )
+
+
+def _check_numbers(tolerance: float, tolerances: Mapping[str, float] | None, alpha: float, max_failed: float) -> None:
+    for name, value in {"tolerance": tolerance, **(tolerances or {})}.items():
+        if not value >= 0:
+            raise InputError(f"{name}={value}: a tolerance is at least 0")
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha={alpha}: must be in (0, 1)")
+    if not 0 <= max_failed <= 1:
+        raise InputError(f"max_failed={max_failed}: must be in [0, 1]")
+
+
+def _labels(current: Report, baseline: Report, metrics: Sequence[str] | None) -> list[str]:
+    known = list(dict.fromkeys([*baseline.columns, *current.columns]))
+    for name in metrics or ():
+        if name not in known:
+            raise UnknownName(f"no metric {name!r} in the reports: {did_you_mean(name, known)}")
+    return list(metrics) if metrics else known
+
+
+def _parts(
+    current: Report, pairs: list[tuple[int, int]], by: str | Sequence[str] | None
+) -> dict[str, list[tuple[int, int]]]:
+    parts = {"": pairs}
+    tags = [sample.tags for sample in current.samples]
+    for tag in [by] if isinstance(by, str) else by or ():
+        check_tag(tag, tags)
+        rows = {row: pair for pair in pairs for row in [pair[1]]}
+        for value, members in groups(tags, tag).items():
+            parts[f"{tag}={value}"] = [rows[row] for row in members if row in rows]
+    return parts
+
+
+def _clusters(current: Report, cluster: str | None, pairs: list[tuple[int, int]]) -> list[str] | None:
+    every = clusters_of(current, cluster)
+    return None if every is None else [every[row] for _, row in pairs]
+
+
+def _delta(
+    current: Report,
+    baseline: Report,
+    label: str,
+    part: str,
+    pairs: list[tuple[int, int]],
+    tolerance: float,
+    clusters: list[str] | None,
+    confidence: float,
+    seed: int,
+) -> MetricDelta:
+    before, after = baseline.columns.get(label), current.columns.get(label)
+    note = current.notes.get(label) or baseline.notes[label]
+    plain = MetricDelta(
+        metric=label, slice=part, way=note.way, higher_is_better=note.higher_is_better, tolerance=tolerance
+    )
+    if before is None or after is None:
+        return _changed(plain, verdict="new" if before is None else "lost", regression=after is None)
+    old = before.values[[pair[0] for pair in pairs]] if pairs else np.empty(0)
+    new = after.values[[pair[1] for pair in pairs]] if pairs else np.empty(0)
+    scored_old, scored_new = ~np.isnan(old), ~np.isnan(new)
+    both = np.flatnonzero(scored_old & scored_new)
+    plain = _changed(
+        plain, n=len(both), unscored_baseline=int((~scored_old).sum()), unscored_current=int((~scored_new).sum())
+    )
+    if not len(both):
+        if scored_old.any() and not scored_new.any():
+            return _changed(plain, verdict="lost", regression=True)
+        return _changed(plain, verdict="new") if scored_new.any() else plain
+    statistic = statistic_for(note.pool)
+    rows_old = rows_of(before, [pairs[at][0] for at in both.tolist()], note.pool, label)
+    rows_new = rows_of(after, [pairs[at][1] for at in both.tolist()], note.pool, label)
+    kept = None if clusters is None else [clusters[at] for at in both.tolist()]
+    sign = 1.0 if note.higher_is_better else -1.0
+    spread = difference_interval(
+        rows_new, rows_old, statistic=statistic, confidence=confidence, seed=seed, cluster=kept
+    )
+    test = paired_randomisation(rows_new, rows_old, statistic=statistic, seed=seed, cluster=kept)
+    signs = sign_counts(sign * new[both], sign * old[both], tolerance=NOISE)
+    ends = [None if end is None else sign * end for end in (spread.low, spread.high)]
+    value_old, value_new = float(statistic(rows_old)), float(statistic(rows_new))
+    flips = _flips(old[both], new[both], note)
+    return _changed(
+        plain,
+        baseline=value_old,
+        current=value_new,
+        delta=sign * (value_new - value_old),
+        low=ends[0] if sign > 0 else ends[1],
+        high=ends[1] if sign > 0 else ends[0],
+        p=test.p,
+        test=test.method,
+        win=signs.win,
+        tie=signs.tie,
+        loss=signs.loss,
+        detectable=_detectable(new[both] - old[both]),
+        to_fail=flips[0],
+        to_pass=flips[1],
+        worst=_worst(current, pairs, both.tolist(), old, new, sign),
+    )
+
+
+def _changed(one: MetricDelta, **changes: object) -> MetricDelta:
+    from msgspec.structs import replace
+
+    return replace(one, **changes)
+
+
+def _detectable(differences: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float | None:
+    from .power import detectable_effect
+
+    if len(differences) < 2:
+        return None
+    return detectable_effect(len(differences), float(differences.std(ddof=1)))
+
+
+def _flips(
+    old: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    new: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    note: MetricNote,
+) -> tuple[int, int]:
+    if note.threshold is None:
+        return 0, 0
+    limit, up = note.threshold, note.higher_is_better
+    states = [
+        (passes(a, limit, higher_is_better=up), passes(b, limit, higher_is_better=up))
+        for a, b in zip(old.tolist(), new.tolist(), strict=True)
+    ]
+    return states.count((True, False)), states.count((False, True))
+
+
+def _worst(
+    current: Report,
+    pairs: list[tuple[int, int]],
+    both: list[int],
+    old: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    new: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    sign: float,
+) -> list[Change]:
+    """The samples that lost most, largest loss first, ties in the order of the report."""
+    losses = sorted((sign * float(new[at] - old[at]), at) for at in both if sign * (new[at] - old[at]) < -NOISE)
+    return [Change(current.ids[pairs[at][1]], float(old[at]), float(new[at])) for _, at in losses[:WORST]]
+
+
+def _judged(one: MetricDelta, adjusted: float | None, *, alpha: float, significant: bool) -> MetricDelta:
+    if one.verdict in {"lost", "new"} or one.delta is None:
+        return one
+    sure = not significant or (adjusted is not None and adjusted <= alpha)
+    worse = one.delta < -(one.tolerance + NOISE) and sure
+    better = one.delta > one.tolerance + NOISE and sure
+    verdict: Verdict = "worse" if worse else "better" if better else "same"
+    return _changed(one, p_adjusted=adjusted, verdict=verdict, regression=worse)
+
+
+def _blockers(current: Report, baseline: Report, labels: Sequence[str], max_failed: float) -> list[str]:
+    found = []
+    if current.dataset.digest != baseline.dataset.digest:
+        found.append(
+            f"another dataset: {baseline.dataset.digest or 'no digest'} before, {current.dataset.digest or 'none'} now"
+        )
+    for label in labels:
+        before, after = baseline.notes.get(label), current.notes.get(label)
+        if before is not None and after is not None:
+            found += [
+                f"{label} measured another way: {what} {was!r} before, {now!r} now"
+                for what, was, now in (
+                    ("name", before.name, after.name),
+                    ("way", before.way, after.way),
+                    ("revision", before.revision, after.revision),
+                    ("pool", before.pool, after.pool),
+                )
+                if was != now
+            ]
+    asks = any(
+        note.way not in {"ranking", "lexical", "custom"} for one in (current, baseline) for note in one.notes.values()
+    )
+    if asks:
+        found += [
+            f"another {what}: {was} before, {now} now"
+            for what, was, now in (
+                ("judge", baseline.judge, current.judge),
+                ("embedder", baseline.embedder, current.embedder),
+            )
+            if was != now
+        ]
+    found += [
+        f"another policy: {key}={_shown(baseline.policy.get(key))} before, {_shown(current.policy.get(key))} now"
+        for key in sorted({*baseline.policy, *current.policy} - set(NOT_COMPARED))
+        if baseline.policy.get(key) != current.policy.get(key)
+    ]
+    for label in labels:
+        share = current.failed_share.get(label, 0.0)
+        if share > max_failed:
+            one = current.estimates[label]
+            found.append(
+                f"{label}: {one.failed} of {one.n + one.failed} failed ({share:.1%}; allowed {max_failed:.1%})"
+            )
+    return found
+
+
+def _shown(value: Json) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _notes(current: Report, baseline: Report, labels: Sequence[str]) -> list[str]:
+    """Coverage that changed without being a failure: worth a line, no blocker."""
+    lines = []
+    for label in labels:
+        before, after = baseline.estimates.get(label), current.estimates.get(label)
+        if before is not None and after is not None and before.n != after.n:
+            lines.append(f"{label}: {before.n} scored before, {after.n} now")
+    return lines

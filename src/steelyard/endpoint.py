@@ -1,0 +1,315 @@
+"""One address that is called over HTTP, politely: places, deadlines, retries, and what it refuses.
+
+Rules of this file: it knows no rules and no ledger. A deadline is for one call, not for its wait in the queue.
+Rate limits are waited out up to ``max_wait`` in all; other failures are tried a few times. A parameter
+that the endpoint refuses by name is renamed or left out from then on, and noted. The key leaves only in the header
+of a call: what comes back is cleansed of it before anybody reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies
+
+import msgspec
+from msgspec import Struct
+
+from .errors import AskFailed, BadReply, InputError
+from .judge import OPENAI, key_of
+from .limiter import Limiter
+from .records import Json
+
+if TYPE_CHECKING:
+    import aiohttp
+
+Build: TypeAlias = Callable[[], Mapping[str, Json]]
+
+TRIES = 5
+TIMEOUTS = 3
+_HIDDEN = "***"
+_SHORT_KEY = 8
+_LONGEST_BACKOFF = 30.0
+_NEEDED = frozenset({"model", "messages", "input"})
+_OTHER_WORDS = {"response_format": r"response_format|json_schema|structured outputs?", "encoding_format": "encoding"}
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|maximum context|context (?:length|window|size)|too many (?:input )?tokens"
+    r"|prompt is too long|input is too long|exceeds? the (?:model|maximum|available)[^.]{0,40}tokens",
+    re.IGNORECASE,
+)
+
+
+class Answer(Struct, frozen=True):
+    """The body of a good answer, how long the call took, and how many calls it needed."""
+
+    raw: bytes
+    seconds: float
+    calls: int
+
+
+class Trouble(Struct, frozen=True):
+    """Why a call brought nothing. ``pause`` is what the endpoint asked to wait for; ``again`` whether to try again."""
+
+    kind: str
+    message: str
+    again: bool = False
+    pause: float = 0.0
+
+
+class Refused(Exception):
+    """The endpoint refuses a parameter by name; the next call goes without it."""
+
+
+class Endpoint:
+    """An OpenAI-compatible endpoint, shared by all that call the same address in one run."""
+
+    def __init__(
+        self, url: str, key_env: str = "", *, concurrency: int = 16, deadline: float = 60.0, max_wait: float = 120.0
+    ) -> None:
+        self.url, self.deadline, self.max_wait = url, deadline, max_wait
+        self.limiter = Limiter(concurrency)
+        self.refused: dict[str, str | None] = {}
+        self.notes: list[str] = []
+        self._key_names, self._key = key_of(url, key_env)
+        self._turned_away: AskFailed | None = None
+        self._answered = False
+        self._session: aiohttp.ClientSession | None = None
+
+    def fitted(self, body: Mapping[str, Json]) -> dict[str, Json]:
+        """A body with its refused parameters renamed or left out."""
+        if not self.refused:
+            return dict(body)
+        kept = {}
+        for name, value in body.items():
+            now: str | None = name
+            while now is not None and now in self.refused:
+                now = self.refused[now]
+            if now is not None:
+                kept[now] = value
+        return kept
+
+    async def post(
+        self, path: str, build: Callable[[], Mapping[str, Json]], *, rank: int = 0, seed: str = ""
+    ) -> Answer:
+        """Call until there is a good answer, or AskFailed. ``build`` makes the body anew for every call."""
+        if self._turned_away is not None:
+            raise self._turned_away
+        calls = failures = timeouts = 0
+        waited = 0.0
+        while True:
+            trouble, answer = await self._one(path, build, rank, calls)
+            calls += 1
+            if answer is not None:
+                return answer
+            if trouble is None:
+                continue
+            failures += trouble.kind != "rate_limited"
+            timeouts += trouble.kind == "timeout"
+            delay = max(trouble.pause, backoff(calls, seed))
+            why = f"{trouble.message} ({calls} call{'s' * (calls > 1)})"
+            if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
+                raise AskFailed(trouble.kind, why)
+            if waited + delay > self.max_wait:
+                raise AskFailed(
+                    trouble.kind, f"{why}; the next is due in {delay:.3g} s, max_wait is {self.max_wait:g} s"
+                )
+            waited += delay
+            await asyncio.sleep(delay)
+
+    def _given_up(self, kind: str, why: str) -> AskFailed:
+        """The failure of one request; where nobody has ever answered at the address, that of all requests."""
+        failed = AskFailed(kind, why)
+        if kind == "connection" and not self._answered:
+            self._turned_away = failed
+        return failed
+
+    async def _one(self, path: str, build: Build, rank: int, calls: int) -> tuple[Trouble | None, Answer | None]:
+        """One call: its answer, or its trouble, or neither where a parameter was refused and the next goes without."""
+        generation = await self.limiter.enter(rank)
+        trouble = None
+        started = time.perf_counter()
+        body = self.fitted(build())
+        try:
+            status, headers, raw = await self._send(path, body)
+            self._answered = True
+            if status == 200 and (trouble := self._in_disguise(raw)) is None:
+                self.limiter.succeeded(generation)
+                return None, Answer(raw, time.perf_counter() - started, calls + 1)
+            trouble = trouble or self._trouble(status, headers, raw, body)
+        except Refused:
+            return None, None
+        except TimeoutError:
+            trouble = Trouble("timeout", f"no answer within {self.deadline:g} s", again=True)
+        except OSError as error:
+            trouble = Trouble("connection", self.cleansed(f"{type(error).__name__}: {error}"), again=True)
+        finally:
+            self.limiter.leave()
+        if trouble.kind in {"rate_limited", "timeout"}:
+            self.limiter.pushed_back(generation, trouble.pause)
+        return trouble, None
+
+    async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:
+        import aiohttp
+
+        session = self._session or self._open()
+        try:
+            async with session.post(
+                self._address(path), data=msgspec.json.encode(body), allow_redirects=False
+            ) as response:
+                return response.status, response.headers, self._cleansed(await response.read())
+        except TimeoutError:
+            raise
+        except (aiohttp.ClientError, ValueError) as error:
+            raise ConnectionError(_words(error)) from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        headers = {"Content-Type": "application/json", "User-Agent": "steelyard"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        elif self.url == OPENAI:
+            raise InputError(f"no key: set the environment variable {self._key_names}")
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+            timeout=aiohttp.ClientTimeout(total=self.deadline),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=headers,
+            trust_env=bool(getproxies()),
+        )
+        return self._session
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def cleansed(self, text: str) -> str:
+        """A text without the key."""
+        return self._cleansed(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+
+    def _cleansed(self, raw: bytes) -> bytes:
+        if self._key is None or len(self._key) < _SHORT_KEY:
+            return raw
+        for spelling in {self._key.encode(), msgspec.json.encode(self._key)[1:-1]}:
+            raw = raw.replace(spelling, _HIDDEN.encode())
+        return raw
+
+    def _address(self, path: str) -> str:
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+    def _in_disguise(self, raw: bytes) -> Trouble | None:
+        """The trouble of an answer that calls itself good and is none."""
+        try:
+            body = msgspec.json.decode(raw, type=_Body)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return Trouble("bad_answer", "the endpoint's answer is not JSON", again=True)
+        if body.error and body.choices is None and body.data is None:
+            return Trouble("server_error", f"the endpoint says: {_said(raw)[0]}", again=True)
+        return None
+
+    def _trouble(self, status: int, headers: Mapping[str, str], raw: bytes, body: Mapping[str, Json]) -> Trouble:
+        said, named = _said(raw)
+        message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+        if status == 429 and "insufficient_quota" not in raw.decode("utf-8", "replace"):
+            return Trouble("rate_limited", message, again=True, pause=retry_after(headers, time.time()))
+        if status in {408, 409, 425} or status >= 500:
+            return Trouble("server_error", message, again=True, pause=retry_after(headers, time.time()))
+        if status == 401:
+            self._turned_away = AskFailed("unauthorized", f"{message} (the key is read from {self._key_names})")
+            raise self._turned_away
+        if status in {400, 413, 422}:
+            if status == 413 or _TOO_LONG.search(f"{said} {named}"):
+                return Trouble("context_too_long", message)
+            if "content_filter" in named or "content management policy" in said:
+                raise BadReply("content_filter", message)
+            if (name := _refused_name(said, named, body)) is not None:
+                self._leave_out(name)
+                raise Refused
+        kind = {403: "forbidden", 404: "not_found", 429: "no_quota"}.get(status, "rejected")
+        return Trouble(kind, message)
+
+    def _leave_out(self, name: str) -> None:
+        if name in self.refused:
+            return
+        other = "max_completion_tokens" if name == "max_tokens" else None
+        self.refused[name] = other
+        did = f"sent as {other}" if other else "not applied"
+        if name == "response_format":
+            did = "not sent: the shape of the reply is described in the prompt"
+        self.notes.append(f"{self.url}: {name} is {did}, the endpoint refuses it")
+
+
+class _Body(Struct):
+    choices: msgspec.Raw | None = None
+    data: msgspec.Raw | None = None
+    error: Json = None
+
+
+def backoff(call: int, seed: str) -> float:
+    """Seconds to wait after the n-th call: 0.2 doubled each time, at most 30, less up to a half by a seeded draw.
+
+    >>> 0.1 <= backoff(1, "a") <= 0.2, backoff(40, "a") <= 30.0, backoff(3, "a") == backoff(3, "a")
+    (True, True, True)
+    """
+    longest = min(_LONGEST_BACKOFF, 0.2 * 2.0 ** min(call - 1, 20))
+    return longest * (0.5 + 0.5 * random.Random(f"{seed}/{call}").random())  # noqa: S311 - no secret hangs on it
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float:
+    """The seconds that a Retry-After header asks for: a number, a fraction, or a date; 0 where it says nothing.
+
+    >>> retry_after({"Retry-After": "1.5"}, 0.0)
+    1.5
+    >>> retry_after({"Retry-After": "Thu, 01 Jan 1970 00:00:07 GMT"}, 2.0)
+    5.0
+    """
+    if (milliseconds := headers.get("retry-after-ms") or headers.get("Retry-After-Ms")) is not None:
+        try:
+            return max(0.0, float(milliseconds) / 1000)
+        except ValueError:
+            return 0.0
+    text = (headers.get("Retry-After") or headers.get("retry-after") or "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        when = email.utils.parsedate_tz(text)
+        seconds = email.utils.mktime_tz(when) - now if when is not None else 0.0
+    return max(0.0, seconds) if seconds < float("inf") else 0.0
+
+
+def _said(raw: bytes) -> tuple[str, str]:
+    """What an error body says, in one line, and the names in it (code, parameter)."""
+    try:
+        body = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        body = raw.decode("utf-8", "replace")
+    error = body.get("error") or body.get("detail") or body.get("message") or body if isinstance(body, dict) else body
+    named = ""
+    if isinstance(error, dict):
+        named = " ".join(str(error.get(key) or "") for key in ("param", "code"))
+        error = error.get("message") or error
+    return " ".join(str(error).split())[:300], named
+
+
+def _refused_name(said: str, named: str, body: Mapping[str, Json]) -> str | None:
+    """The parameter of a body that an error names."""
+    ours = sorted(set(body) - _NEEDED, key=len, reverse=True)
+    for text in (named, said):
+        for name in ours:
+            if re.search(rf"(?<![\w.])(?:{_OTHER_WORDS.get(name, re.escape(name))})(?!\w)", text, re.IGNORECASE):
+                return name
+    return None
+
+
+def _words(error: BaseException) -> str:
+    """An exception of the HTTP library without what it may quote of the request."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

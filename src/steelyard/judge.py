@@ -1,0 +1,241 @@
+"""Who answers a rule's questions: a value that can be printed, compared and written into a report.
+
+Rules of this file: a judge knows the name of the environment variable that holds its key, never the key for longer
+than one look. What changes its replies is in its identity; price, window and the variable's name are not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from . import names
+from .errors import InputError, MissingExtra, WrongType
+from .flow import Ask
+from .records import Json
+
+OPENAI = "https://api.openai.com/v1"
+OPENAI_KEY = "OPENAI_API_KEY"
+OTHER_KEY = "STEELYARD_API_KEY"
+LITELLM = "litellm:"
+_SENT = ("top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "reasoning_effort", "verbosity")
+Answer: TypeAlias = Callable[[Ask], object]
+
+
+@dataclass(frozen=True)
+class LLMJudge:
+    """A language model behind an OpenAI-compatible endpoint, and how it is asked.
+
+    ``extra`` holds further parameters of the request (``top_p``); ``window`` is the model's context in tokens;
+    ``price`` is for a million prompt and completion tokens; ``key_env`` names the environment variable with the key
+    (default: OPENAI_API_KEY for OpenAI itself, STEELYARD_API_KEY for any other endpoint).
+
+    >>> judge = LLMJudge("gpt-4o-mini", temperature=0.5, price=(0.15, 0.6))
+    >>> print(judge)
+    openai:gpt-4o-mini#temperature=0.5&price=0.15,0.6
+    >>> judge_of(str(judge)) == judge
+    True
+    """
+
+    model: str
+    url: str = OPENAI
+    key_env: str = ""
+    temperature: float | None = 0.0
+    max_tokens: int | None = 4096
+    seed: int | None = None
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    window: int | None = None
+    price: tuple[float, float] | None = None
+    answer: Answer | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_url(self.url)
+        if not self.model:
+            raise InputError("a judge needs the name of a model")
+        for name in ("max_tokens", "window"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}", field="judge")
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        """The judge as ``judge_of`` reads it."""
+        return _spelled(self, _DESCRIBING)
+
+    @property
+    def identity(self) -> str:
+        """What its replies depend on, by which a ledger finds them."""
+        return _spelled(self, _ASKING)
+
+    @property
+    def kept(self) -> bool:
+        """Whether its replies are worth keeping: a script's are not, which a test may change from run to run."""
+        return self.answer is None
+
+    def body(self, prompt: str, *, draw: int = 0, repeat: int = 0, room: int = 1) -> dict[str, Json]:
+        """The parameters of a request, apart from the shape of the reply. ``room`` multiplies the tokens allowed."""
+        body: dict[str, Json] = {"model": self.model, "messages": [{"role": "user", "content": prompt}]}
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens * room
+        if self.seed is not None:
+            body["seed"] = self.seed + draw + 1000 * repeat
+        return {**body, **self.extra}
+
+
+def script(function: Answer, *, window: int | None = None, price: tuple[float, float] | None = None) -> LLMJudge:
+    """A judge whose answers come from a function of the request: for tests, without a network.
+
+    The function gets the ``Ask`` and returns a mapping or Struct of its shape, or the text a model would write; what
+    it raises (``AskFailed``, ``BadReply``) is raised in the rule. Answers are read as a model's are, and not kept.
+
+    >>> print(script(lambda ask: {"verdict": "yes"}))
+    script:steelyard.judge.<lambda>
+    """
+    return LLMJudge(f"script:{_full_name(function)}", url="", window=window, price=price, answer=function)
+
+
+def judge_of(given: LLMJudge | str) -> LLMJudge:
+    """A judge from its value or its spelling.
+
+    ``openai:gpt-4o-mini``, ``http://localhost:8000/v1#llama``, ``litellm:anthropic/claude``, with options behind it:
+    ``openai:gpt-4o-mini#temperature=1&seed=3``, ``http://host/v1#llama&key_env=MY_KEY&window=8000``.
+
+    >>> judge_of("http://localhost:8000/v1#llama&temperature=1").url
+    'http://localhost:8000/v1'
+    """
+    if isinstance(given, LLMJudge):
+        return given
+    if not isinstance(given, str):
+        raise WrongType(f"not a judge: {given!r} (a spelling such as openai:gpt-4o-mini, LLMJudge(…) or script(…))")
+    url, model, options = read_address(given, "judge")
+    if url == LITELLM and find_spec("litellm") is None:
+        raise MissingExtra("litellm", extra="litellm")
+    extra = {name.removeprefix("extra."): _value(options.pop(name)) for name in [*options] if _is_extra(name)}
+    known = read_options(options, _Options, "judge")
+    return LLMJudge(model, url=url, extra=extra, **known)  # type: ignore[arg-type]
+
+
+class _Options(msgspec.Struct, omit_defaults=True):
+    """The options of a spelling, as text; ``none`` is no temperature at all."""
+
+    temperature: float | None = 0.0
+    max_tokens: int | None = 4096
+    seed: int | None = None
+    window: int | None = None
+    price: tuple[float, float] | None = None
+    key_env: str = ""
+
+
+_ASKING = ("temperature", "max_tokens", "seed")
+_DESCRIBING = (*_ASKING, "window", "price", "key_env")
+
+
+def _spelled(judge: LLMJudge, wanted: Iterable[str]) -> str:
+    defaults = _Options()
+    options = [
+        f"{name}={show_option(value)}" for name in wanted if (value := getattr(judge, name)) != getattr(defaults, name)
+    ]
+    options += [
+        f"{name if name in _SENT else f'extra.{name}'}={msgspec.json.encode(value, order='sorted').decode()}"
+        for name, value in sorted(judge.extra.items())
+    ]
+    return spell_address(judge.url, judge.model, options)
+
+
+def _is_extra(name: str) -> bool:
+    return name in _SENT or name.startswith("extra.")
+
+
+def _value(text: str) -> Json:
+    try:
+        value: Json = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return value
+
+
+def read_address(text: str, what: str) -> tuple[str, str, dict[str, str]]:
+    """The base address, the model and the options of a spelling; ``what`` names it in errors."""
+    if text.startswith(("http://", "https://")):
+        url, _, rest = text.partition("#")
+        model, _, tail = rest.partition("&")
+        if not model or "=" in model:
+            raise InputError(f"{text!r} names no model: write {url}#MODEL", field=what)
+    elif text.startswith(("openai:", LITELLM)):
+        head, _, tail = text.partition("#")
+        url, model = (LITELLM if text.startswith(LITELLM) else OPENAI), head.partition(":")[2]
+    else:
+        ways = "openai:MODEL, http://HOST/v1#MODEL or litellm:PROVIDER/MODEL"
+        raise InputError(f"unknown {what} {text!r}: write {ways}")
+    options = {}
+    for part in filter(None, tail.split("&")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{part!r} in {text!r} is no option: write name=value", field=what)
+        options[name] = value
+    check_url(url)
+    return url.rstrip("/"), model, options
+
+
+def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: str) -> dict[str, object]:
+    """Options of a spelling in their types."""
+    known = shape.__struct_fields__
+    for name in options:
+        if name not in known:
+            raise InputError(f"unknown option {name!r}: {names.did_you_mean(name, known)}", field=what)
+    given = {name: None if value == "none" else value for name, value in options.items()}
+    plain = {
+        name: value.split(",") if name == "price" and value and "," in value else value for name, value in given.items()
+    }
+    try:
+        typed = msgspec.convert(plain, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"bad option: {error}", field=what) from None
+    return {name: getattr(typed, name) for name in options}
+
+
+def show_option(value: object) -> str:
+    """An option as ``read_options`` reads it."""
+    if value is None:
+        return "none"
+    return ",".join(f"{one:g}" for one in value) if isinstance(value, tuple) else str(value)
+
+
+def spell_address(url: str, model: str, options: list[str]) -> str:
+    """Address, model and options as ``read_address`` reads them."""
+    if url in {OPENAI, LITELLM, ""}:
+        head = {OPENAI: "openai:", LITELLM: LITELLM, "": ""}[url] + model
+        return head + ("#" if options else "") + "&".join(options)
+    return f"{url}#{'&'.join([model, *options])}"
+
+
+def check_url(url: str) -> None:
+    """An address may carry no password: it is printed in reports."""
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        raise InputError("an address with a password in it: put the key into an environment variable (key_env=NAME)")
+
+
+def key_of(url: str, key_env: str) -> tuple[str, str | None]:
+    """The names of the environment variables that may hold the key of an endpoint, and the key, if it is set."""
+    if key_env:
+        wanted = [key_env]
+    else:  # OpenAI's key is sent to nobody else unless it is named
+        host = urlsplit(url).hostname or ""
+        wanted = [OPENAI_KEY, OTHER_KEY] if host == "openai.com" or host.endswith(".openai.com") else [OTHER_KEY]
+    return " or ".join(wanted), next((key for name in wanted if (key := os.environ.get(name, "").strip())), None)
+
+
+def _full_name(function: object) -> str:
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", type(function).__name__)
+    return f"{module}.{name}"

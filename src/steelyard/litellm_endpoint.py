@@ -1,0 +1,41 @@
+"""Models behind litellm, called as an endpoint is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from .endpoint import Endpoint
+from .records import Json
+
+_SECRET = ("_KEY", "_TOKEN", "_SECRET")
+_SHORT = 8
+
+
+class LitellmEndpoint(Endpoint):
+    """``litellm:provider/model``. Keys are read by litellm from the variables that its providers name."""
+
+    async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:
+        from litellm import acompletion
+
+        try:
+            async with asyncio.timeout(self.deadline):
+                answer = await acompletion(**body, num_retries=0, max_retries=0)
+        except TimeoutError:
+            raise
+        except Exception as error:  # noqa: BLE001 - each provider has its own; their status says what they are
+            status = getattr(error, "status_code", None)
+            response = getattr(error, "response", None)
+            told = msgspec.json.encode({"error": {"message": str(error), "code": type(error).__name__}})
+            headers: Mapping[str, str] = getattr(response, "headers", None) or {}
+            return (status if isinstance(status, int) else 500), headers, self._cleansed(told)
+        return 200, {}, self._cleansed(answer.model_dump_json().encode())
+
+    def _cleansed(self, raw: bytes) -> bytes:
+        for name, value in os.environ.items():
+            if name.endswith(_SECRET) and len(value) >= _SHORT:
+                raw = raw.replace(value.encode(), b"***")
+        return raw

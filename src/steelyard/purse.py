@@ -1,0 +1,74 @@
+"""What may be spent: an amount of money, a number of calls.
+
+Rules of this file: every call is reserved before it is made and settled after. What calls really cost teaches what
+to reserve: the estimate of a call is scaled by the worst ratio of cost to estimate seen so far, and until one is
+known, calls go one at a time. A call that does not fit waits for those in flight, which may turn out cheaper.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from .errors import AskFailed
+
+_NOISE = 1e-12
+
+
+class Purse:
+    """A budget and a limit of calls, either of which may be absent.
+
+    >>> purse = Purse(max_calls=1)
+    >>> asyncio.run(purse.reserve(0.0))
+    >>> asyncio.run(purse.reserve(0.0))
+    Traceback (most recent call last):
+    ...
+    steelyard.errors.AskFailed: not_run: max_calls: 1 of 1 calls made
+    """
+
+    def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:
+        self.budget, self.max_calls = budget, max_calls
+        self.spent = 0.0
+        self.calls = 0
+        self._estimates = 0.0
+        self._in_flight = 0
+        self._worst = 1.0
+        self._settled = False
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def reserve(self, estimate: float) -> None:
+        """Set the cost of a call aside, or AskFailed of kind not_run."""
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            raise AskFailed("not_run", f"max_calls: {self.calls} of {self.max_calls} calls made")
+        while self.budget is not None and not self._fits(estimate):
+            if not self._in_flight:
+                need = self._worst * estimate
+                message = f"budget: {self.spent:.6g} of {self.budget:g} spent, the next call needs about {need:.3g}"
+                raise AskFailed("not_run", message)
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self.calls += 1
+        self._in_flight += 1
+        self._estimates += estimate
+
+    def settle(self, estimate: float, cost: float | None) -> None:
+        """What a reserved call cost; None where there was no reply."""
+        self._in_flight -= 1
+        self._estimates -= estimate
+        if cost is None:
+            self.calls -= 1
+        else:
+            self.spent += cost
+            self._settled = True
+            if estimate > 0:
+                self._worst = max(self._worst, cost / estimate)
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:
+            if not turn.done():
+                turn.set_result(None)
+
+    def _fits(self, estimate: float) -> bool:
+        assert self.budget is not None
+        if not self._settled and self._in_flight:
+            return False
+        return self.spent + self._worst * (self._estimates + estimate) <= self.budget + _NOISE

@@ -1,0 +1,178 @@
+"""A comparison for people and for machines: table, Markdown, JSON, JUnit XML, annotations."""
+
+from __future__ import annotations
+
+import html
+from xml.sax.saxutils import quoteattr
+
+import msgspec
+
+from ..compare import Comparison, MetricDelta
+from .markdown import escape, markdown_table
+from .table import Table, aligned, number, span
+
+MARKER = "<!-- steelyard comparison -->"
+"""The first line of a pull-request comment: a workflow finds its earlier comment by it and updates that one."""
+
+HEAD = ("metric", "baseline", "current", "delta", "interval", "p", "win/tie/loss", "n", "detectable", "verdict")
+
+
+def signed(value: float | None) -> str:
+    """A delta with its sign.
+
+    >>> signed(0.0125), signed(-0.3), signed(None)
+    ('+0.0125', '-0.3000', '–')
+    """
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def table(comparison: Comparison) -> Table:
+    """One row per metric and slice."""
+    rows = []
+    for one in comparison.deltas:
+        name = f"{one.metric} ({one.slice})" if one.slice else one.metric
+        rows.append(
+            (
+                name,
+                number(one.baseline),
+                number(one.current),
+                signed(one.delta),
+                span(one.low, one.high),
+                "–" if one.p_adjusted is None else f"{one.p_adjusted:.4f}",
+                f"{one.win}/{one.tie}/{one.loss}",
+                str(one.n),
+                number(one.detectable),
+                _verdict(one, comparison.alpha),
+            )
+        )
+    return Table(HEAD, rows, frozenset(range(1, 9)))
+
+
+def _verdict(one: MetricDelta, alpha: float) -> str:
+    words = one.words(alpha)
+    if one.regression:
+        return f"REGRESSION ({words})"
+    return words
+
+
+def headline(comparison: Comparison) -> str:
+    """The verdict in words."""
+    if not comparison.comparable:
+        return f"NOT COMPARABLE: {len(comparison.blockers)} blockers"
+    if comparison.regressions:
+        names = ", ".join(dict.fromkeys(one.metric for one in comparison.regressions))
+        return f"FAIL: {len(comparison.regressions)} regressions ({names})"
+    better = ", ".join(dict.fromkeys(one.metric for one in comparison.improvements))
+    return "pass: no regression" + (f"; better: {better}" if better else "")
+
+
+def _coverage(comparison: Comparison) -> list[str]:
+    lines = [f"{comparison.n_paired} samples paired"]
+    for name, ids in (
+        (comparison.baseline, comparison.only_baseline),
+        (comparison.current, comparison.only_current),
+    ):
+        if ids:
+            lines.append(f"{len(ids)} only in {name}: {', '.join(ids[:5])}{', …' if len(ids) > 5 else ''}")
+    return [*lines, *comparison.notes]
+
+
+def _worst(one: MetricDelta) -> list[str]:
+    return [f"{change.sample}: {change.baseline:.4f} → {change.current:.4f}" for change in one.worst]
+
+
+def text(comparison: Comparison) -> str:
+    """For the terminal: verdict, blockers, table, the worst samples of every regression."""
+    level = f"{comparison.confidence * 100:g} %"
+    lines = [f"{comparison.baseline} → {comparison.current}", headline(comparison), ""]
+    lines += [f"blocker: {line}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
+    if comparison.deltas:
+        lines += aligned(table(comparison))
+        lines += ["", f"delta: negative is worse; {level} interval; p: paired randomisation, Holm-adjusted"]
+    lines += _coverage(comparison)
+    for one in comparison.regressions:
+        where = f" ({one.slice})" if one.slice else ""
+        lines += ["", f"{one.metric}{where}: lost most", *(f"  {line}" for line in _worst(one))]
+        if one.to_fail or one.to_pass:
+            lines.append(f"  {one.to_fail} went from pass to fail, {one.to_pass} from fail to pass")
+    return "\n".join(lines)
+
+
+def markdown(comparison: Comparison, *, link: str | None = None) -> str:
+    """For a pull request: a marker, the verdict, the table, five worst samples of each regression."""
+    title = f"### {escape(comparison.baseline)} → {escape(comparison.current)}"
+    lines = [MARKER, title, "", f"**{escape(headline(comparison))}**", ""]
+    lines += [f"- blocker: {escape(line)}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
+    lines += markdown_table(table(comparison)) + ["", *(f"- {escape(line)}" for line in _coverage(comparison))]
+    for one in comparison.regressions:
+        where = f" ({escape(one.slice)})" if one.slice else ""
+        lines += ["", f"**{escape(one.metric)}{where}** lost most on:", ""]
+        lines += [f"- {escape(line)}" for line in _worst(one)[:5]]
+    if link:
+        lines += ["", f"[The whole comparison]({link})"]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(comparison: Comparison) -> str:
+    """Everything, as strict JSON, with the verdicts that are properties."""
+    plain = msgspec.to_builtins(comparison)
+    plain |= {"passed": comparison.passed, "exit_code": comparison.exit_code}
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+
+
+def junit(comparison: Comparison) -> str:
+    """JUnit XML: one test case per metric and slice; a failure names samples, scores and why."""
+    cases = [
+        f'  <testcase classname="blocker" name={quoteattr(line)}><error message={quoteattr(line)}/></testcase>'
+        for line in comparison.blockers
+    ]
+    for one in comparison.deltas:
+        name = quoteattr(f"{one.metric} ({one.slice})" if one.slice else one.metric)
+        head = f'  <testcase classname="steelyard" name={name}'
+        if one.regression:
+            message = quoteattr(
+                f"{signed(one.delta)} ({span(one.low, one.high)}), tolerance {one.tolerance:g}, n {one.n}"
+            )
+            body = html.escape("\n".join(_worst(one)))
+            cases.append(f"{head}><failure message={message}>{body}</failure></testcase>")
+        elif one.delta is None:
+            cases.append(f'{head}><skipped message="nothing to compare"/></testcase>')
+        else:
+            cases.append(f"{head}/>")
+    failures = len(comparison.regressions)
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{len(comparison.blockers)}"'
+    return "\n".join(
+        ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="steelyard" {counts}>', *cases, "</testsuite>"]
+    )
+
+
+def annotations(comparison: Comparison) -> str:
+    """Lines that GitHub Actions shows beside the check."""
+    lines = [f"::error title=steelyard: not comparable::{_command(line)}" for line in comparison.blockers]
+    for one in comparison.regressions:
+        where = f" ({one.slice})" if one.slice else ""
+        worst = "; ".join(_worst(one)[:3])
+        words = f"{one.metric}{where} {signed(one.delta)} ({span(one.low, one.high)}), n {one.n}. Worst: {worst}"
+        lines.append(f"::error title=steelyard: regression::{_command(words)}")
+    lines += [
+        f"::notice title=steelyard: better::{_command(f'{one.metric} {signed(one.delta)}, n {one.n}')}"
+        for one in comparison.improvements
+    ]
+    return "\n".join(lines)
+
+
+def _command(words: str) -> str:
+    """Text inside a workflow command: what would end the command is encoded."""
+    return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def fragment(comparison: Comparison) -> str:
+    """A small table for notebooks."""
+    found = table(comparison)
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in found.head)
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in found.rows)
+    blockers = "".join(f"<li>{html.escape(line)}</li>" for line in comparison.blockers)
+    return (
+        f"<p><strong>{html.escape(headline(comparison))}</strong></p><ul>{blockers}</ul>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )

@@ -1,0 +1,330 @@
+"""Samples from files and objects, and back.
+
+``read_samples`` reads whatever people keep samples in: JSONL, JSON, CSV, TSV, Parquet, tables in memory, lists of
+mappings, the sets of other libraries. ``write_samples`` writes files that read back identical.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from msgspec import structs
+
+from .cells import escape, write_cells
+from .errors import InputError, InputErrors, WrongType
+from .intake import Intake
+from .lines import suffix_of, writing
+from .records import Sample
+from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
+from .values import json_value
+
+Files: TypeAlias = "str | PathLike[str]"
+MOST = 20
+"""How many problems are listed before the rest is only counted."""
+
+_TEXTS = ("id", "user_input", "response")
+_LISTS = ("retrieved_contexts", "reference_contexts", "retrieved_ids")
+_EMPTY_IS_ABSENT = ("id", "tags", "metadata")
+_NUMBER = re.compile("[1-9][0-9]{0,17}")
+
+
+def read_samples(source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> list[Sample]:
+    """All samples of a source.
+
+    ``source`` is a path or several (``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``; text also ``.gz`` and
+    ``.zst``), a polars, pandas or pyarrow table, an iterable of samples or mappings, a mapping of columns, or an object
+    with ``to_list()`` or ``samples`` (a ragas EvaluationDataset, a Dataset). Columns are known by their usual names
+    (``question``, ``answer``, ``contexts``, ``ground_truth`` …); ``fields`` names others, by path where they are
+    nested: ``{"user_input": "meta.q", "retrieved_contexts": "hits.*.body", "tags.lang": "language"}``. Columns that
+    fill no field are kept in the metadata. Ids are text; rows without id are numbered from 1, over all files.
+
+    An empty cell of a CSV file or table is an absent value; ``""`` and ``[]`` of JSON are present and empty.
+    What is read with a caveat (a text in place of a list) is a warning, given once.
+
+    Raises InputError with file, line and column: one problem, or an InputErrors with the first twenty.
+
+    >>> read_samples([{"question": "Who?", "answer": "Ada", "contexts": ["Ada did."], "lang": "en"}])
+    [Sample(id='1', user_input='Who?', response='Ada', retrieved_contexts=['Ada did.'], metadata={'lang': 'en'})]
+    """
+    samples, problems = [], list[InputError]()
+    for item in _taken(source, Intake(fields, _warn), encoding):
+        if isinstance(item, Sample):
+            samples.append(item)
+        else:
+            problems += item
+            if len(problems) >= MOST:
+                problems = [*problems[:MOST], InputError("reading stopped here; there may be more problems")]
+                break
+    if problems:
+        raise problems[0] if len(problems) == 1 else InputErrors(problems)
+    return samples
+
+
+def iter_samples(
+    source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8"
+) -> Iterator[Sample]:
+    """The samples of a source, one at a time: as ``read_samples``, but the first problem is raised where it stands.
+
+    Memory holds one sample, and the ids that were given, so that none comes twice (a JSON file is read whole).
+    """
+    for item in _taken(source, Intake(fields, _warn), encoding):
+        if not isinstance(item, Sample):
+            raise item[0] if len(item) == 1 else InputErrors(item)
+        yield item
+
+
+@dataclass
+class CheckResult:
+    """What a check found in a file: how many rows, how often each field is given, problems and warnings.
+
+    ``problems`` are the first twenty; ``more`` counts the rest.
+    """
+
+    kind: str
+    rows: int = 0
+    fields: dict[str, int] = field(default_factory=dict)
+    problems: list[InputError] = field(default_factory=list)
+    more: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    def add(self, problems: Iterable[InputError]) -> None:
+        """Take up problems: the first ones are listed, the others counted."""
+        for problem in problems:
+            if len(self.problems) < MOST:
+                self.problems.append(problem)
+            else:
+                self.more += 1
+
+    def count(self, sample: Sample) -> None:
+        """Count a row and the fields that it gives."""
+        self.rows += 1
+        for name in Sample.__struct_fields__:
+            if _given(sample, name):
+                self.fields[name] = self.fields.get(name, 0) + 1
+
+    def raise_problems(self) -> None:
+        """Raise what was found as one error: all listed problems, and how many more there are."""
+        if len(self.problems) == 1 and not self.more:
+            raise self.problems[0]
+        if self.problems:
+            rest = [InputError(f"and {self.more} more problems")] if self.more else []
+            raise InputErrors([*self.problems, *rest])
+
+
+def check_samples(
+    source: object,
+    *,
+    fields: Mapping[str, str] | None = None,
+    encoding: str = "utf-8",
+    on_sample: Callable[[Sample], None] | None = None,
+) -> CheckResult:
+    """Read a source to its end and tell all that is wrong with it."""
+    result, intake = CheckResult("samples"), Intake(fields)
+    try:
+        for item in _taken(source, intake, encoding):
+            if isinstance(item, Sample):
+                result.count(item)
+                if on_sample is not None:
+                    on_sample(item)
+            else:
+                result.rows += 1
+                result.add(item)
+    except InputError as error:
+        result.add(error.problems if isinstance(error, InputErrors) else [error])
+    for text, (place, count) in intake.remarks.items():
+        others = f" (and {count - 1} more rows)" if count > 1 else ""
+        result.warnings.append(f"{place}: {text}{others}")
+    return result
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+# Reading
+
+
+def _taken(source: object, intake: Intake, encoding: str) -> Iterator[Sample | list[InputError]]:
+    """The samples of a source, numbered where they have no id; in the place of a bad row, its problems."""
+    ids = _Ids()
+    for row in _rows(source, encoding):
+        ids.rows += 1
+        try:
+            yield ids.given(intake.sample(row), row.place)
+        except InputErrors as errors:
+            yield list(errors.problems)
+        except InputError as error:
+            yield [error]
+    intake.mapper.check_found()
+
+
+def _rows(source: object, encoding: str) -> Iterator[Row]:
+    if isinstance(source, str | PathLike):
+        return rows_of_file(Path(source), encoding)
+    if isinstance(source, Sample | bytes):
+        raise WrongType(f"expected several samples, found one {type(source).__name__}: put it in a list")
+    if (rows := rows_of_table(source)) is not None:
+        return rows
+    if isinstance(source, Mapping):
+        return _rows_of_mapping(source)
+    if hasattr(source, "column_names") and isinstance(source, Iterable):
+        return rows_of_objects(source)
+    if callable(to_list := getattr(source, "to_list", None)):
+        return rows_of_objects(to_list())
+    if (samples := getattr(source, "samples", None)) is not None:
+        return rows_of_objects(samples() if callable(samples) else samples)
+    if not isinstance(source, Iterable):
+        raise WrongType(f"expected paths, samples, mappings or a table, found {type(source).__name__}")
+    return _rows_of_iterable(iter(source), encoding)
+
+
+def _rows_of_iterable(items: Iterator[object], encoding: str) -> Iterator[Row]:
+    for first in items:
+        every = chain([first], items)
+        if isinstance(first, str | PathLike):
+            return chain.from_iterable(_rows(path, encoding) for path in every)
+        return rows_of_objects(every)
+    return iter(())
+
+
+def _rows_of_mapping(source: Mapping[object, object]) -> Iterator[Row]:
+    columns = {str(name): column for name, column in source.items()}
+    if columns and all(hasattr(column, "column_names") for column in columns.values()):
+        raise WrongType(f"expected one split of the data, found {', '.join(columns)}: choose one by its name")
+    if any(isinstance(column, str) or not isinstance(column, Iterable) for column in columns.values()):
+        raise WrongType("expected several samples, found one mapping: put it in a list")
+    return rows_of_columns(columns)
+
+
+class _Ids:
+    """The ids given so far: rows without id are numbered, and no two rows may have the same id."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        # Line numbers by id and file, and one byte for each row that was numbered: a million rows must fit.
+        self._lines: dict[Path | None, dict[str, int]] = {}
+        self._numbered = bytearray()
+
+    def given(self, sample: Sample, place: Place) -> Sample:
+        if not sample.id:
+            sample = structs.replace(sample, id=str(self.rows))
+            self._numbered.extend(bytes(self.rows - len(self._numbered)))
+            self._numbered[self.rows - 1] = 1
+        for path, lines in self._lines.items():
+            if (first := lines.get(sample.id)) is not None:
+                where = Place(None if path == place.path else path, first if place.line else None, first)
+                raise place.error(f"the id {sample.id!r} is given twice, first at {where}", "id")
+        if len(self._numbered) < self.rows or not self._numbered[self.rows - 1]:
+            number = int(sample.id) if _NUMBER.fullmatch(sample.id) else 0
+            if 0 < number <= len(self._numbered) and self._numbered[number - 1]:
+                raise place.error(f"the id {sample.id!r} is the number of row {number}, which has no id", "id")
+            self._lines.setdefault(place.path, {})[sample.id] = place.row if place.line is None else place.line
+        return sample
+
+
+# Writing
+
+
+def write_samples(path: Files, samples: Iterable[Sample]) -> None:
+    """Write samples so that ``read_samples`` returns them as they are. The suffix tells the format.
+
+    JSONL (written as a stream), JSON, CSV, TSV, each also ``.gz``, and Parquet. In CSV, lists and mappings are cells of
+    JSON, and a text that a spreadsheet would run as a formula stands behind an apostrophe, which the reader takes off.
+    The file appears when it is whole. Raises InputError for a sample that a file cannot hold: a number that is not
+    finite, or half of a surrogate pair.
+    """
+    path = Path(path)
+    form = FORMATS.get(suffix_of(path))
+    if form == "parquet":
+        _write_parquet(path, list(samples))
+    elif form in ("csv", "tsv"):
+        _write_cells(path, list(samples), "\t" if form == "tsv" else ",")
+    elif form in ("json", "jsonl"):
+        _write_json(path, samples, listed=form == "json")
+    else:
+        raise InputError("unknown format (expected .jsonl, .json, .csv, .tsv or .parquet, also with .gz)", path=path)
+
+
+def _json(value: object, sample: Sample) -> bytes:
+    """A sample, or a part of one, as JSON. What JSON cannot hold is an error, never another value."""
+    try:
+        if sample.metadata or sample.relevance:
+            json_value(sample.metadata)
+            json_value(sample.relevance)
+        return msgspec.json.encode(value)
+    except (Bad, UnicodeEncodeError, OverflowError) as error:
+        raise InputError(f"cannot be written as JSON: {error}", field=f"sample {sample.id!r}") from None
+
+
+def _write_json(path: Path, samples: Iterable[Sample], *, listed: bool) -> None:
+    with writing(path) as file:
+        file.write(b"[" if listed else b"")
+        for number, sample in enumerate(samples):
+            before = b"" if not listed else b",\n" if number else b"\n"
+            file.write(before + _json(sample, sample) + (b"" if listed else b"\n"))
+        file.write(b"\n]\n" if listed else b"")
+
+
+def _write_cells(path: Path, samples: list[Sample], delimiter: str) -> None:
+    columns = _used(samples)
+    with writing(path) as file:
+        write_cells(file, columns, ([_cell(sample, name) for name in columns] for sample in samples), delimiter)
+
+
+def _cell(sample: Sample, name: str) -> str | None:
+    if not _given(sample, name):
+        return None
+    value = getattr(sample, name)
+    if isinstance(value, str):
+        _json(value, sample)
+        return escape(value, maybe_list=name == "reference")
+    return _json(value, sample).decode("utf-8")
+
+
+def _write_parquet(path: Path, samples: list[Sample]) -> None:
+    """Texts and lists in columns of their type (several references in one of their own), mappings as JSON text."""
+    import polars as pl
+
+    text, texts = pl.String(), pl.List(pl.String())
+    columns = []
+    for name in _used(samples):
+        values = [getattr(sample, name) for sample in samples]
+        if name in _TEXTS:
+            columns.append(pl.Series(name, [value or None if name == "id" else value for value in values], text))
+        elif name in _LISTS:
+            columns.append(pl.Series(name, values, texts))
+        elif name == "reference":
+            columns.append(pl.Series(name, [value if isinstance(value, str) else None for value in values], text))
+            columns.append(
+                pl.Series("references", [value if isinstance(value, list) else None for value in values], texts)
+            )
+        else:
+            cells = [_cell(sample, name) for sample in samples]
+            columns.append(pl.Series(name, cells, text))
+    with writing(path) as file:
+        pl.DataFrame(columns).write_parquet(file)
+
+
+def _given(sample: Sample, name: str) -> bool:
+    """Whether a sample gives a field; the id, tags and metadata are absent when they are empty."""
+    value = getattr(sample, name)
+    return value is not None and bool(value or name not in _EMPTY_IS_ABSENT)
+
+
+def _used(samples: Iterable[Sample]) -> list[str]:
+    """The fields that any of the samples gives, in the order of the record; the id if there is none."""
+    used = {name for sample in samples for name in Sample.__struct_fields__ if _given(sample, name)}
+    return [name for name in Sample.__struct_fields__ if name in used] or ["id"]

@@ -1,0 +1,265 @@
+"""Values as they come from JSON, CSV, tables and objects, in the types that samples hold.
+
+Each function returns the value in its type or raises Bad, saying what was expected and what was found.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from .records import Json
+from .rows import Bad, decode_json
+
+TEXT_KEYS = ("text", "content", "page_content", "contents", "passage", "body")
+"""Under which key (or attribute) an object keeps the text of a passage."""
+
+ID_KEYS = ("id", "_id", "doc_id", "document_id", "source_id")
+"""Under which key an object keeps the id of a passage."""
+
+_QUOTED = r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\""""
+_PYTHON_LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*,\s*)*(?:(?:{_QUOTED})\s*)?\]")
+_QUOTED_ITEM = re.compile(_QUOTED)
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_PRINTED = ("['", '["', "[{'", "array(", "[array(", "[Document(")
+Item = TypeVar("Item")
+_NO_VALUE = ("NAType", "NaTType")
+
+
+class Listed(NamedTuple):
+    """The list that a text writes down, and whether as Python prints it rather than as JSON."""
+
+    items: list[object]
+    python: bool = False
+
+
+class Passage(NamedTuple):
+    """What an item of a list of passages holds: its text, its id, and the rest."""
+
+    text: str
+    id: str | None
+    rest: dict[str, object]
+
+
+def kind_of(value: object) -> str:
+    """What was found, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the text {value if len(value) <= 40 else value[:37] + '…'!r}"
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else type(value).__name__
+
+
+def plain_value(value: object) -> object:
+    """The value without the wrapping of arrays and tables: lists for arrays, None for NaN and NA.
+
+    >>> plain_value(float("nan")) is None
+    True
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, Mapping | list | tuple | int):
+        return value
+    if type(value).__name__ in _NO_VALUE:
+        return None
+    for name in ("tolist", "to_list", "to_pylist"):
+        if callable(method := getattr(value, name, None)):
+            return plain_value(method())
+    return value
+
+
+def text(value: object) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise Bad(f"expected text, found {kind_of(value)}")
+    return value
+
+
+def texts(value: object) -> list[str]:
+    """A list of texts."""
+    return [_numbered(number, text, item) for number, item in enumerate(_list(value, "text or a list of texts"), 1)]
+
+
+def identifier(value: object) -> str:
+    """An id, which is text always; a whole number is written as it stands."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise Bad(f"expected an id (text or a whole number), found {kind_of(value)}")
+
+
+def identifiers(value: object) -> list[str]:
+    """A list of ids."""
+    return [_numbered(number, identifier, item) for number, item in enumerate(_list(value, "a list of ids"), 1)]
+
+
+def grades(value: Mapping[object, object], *, skip_null: bool = False) -> dict[str, float]:
+    """Grades by document. A null is left out where tables have one column for every document."""
+    found = {}
+    for doc, given in value.items():
+        grade = plain_value(given)
+        if grade is None and skip_null:
+            continue
+        if not isinstance(grade, int | float) or not math.isfinite(grade):
+            raise Bad(f"grade of {doc!r}: expected a number, found {kind_of(given)}")
+        found[str(doc)] = float(grade)
+    return found
+
+
+def tag(value: object) -> str:
+    """A tag's value, as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise Bad(f"expected a tag (a text or a number), found {kind_of(value)}")
+
+
+def passages(value: object) -> list[Passage]:
+    """Passages: texts, or objects that keep their text under one of ``TEXT_KEYS``.
+
+    >>> passages(["c1", {"text": "c2", "id": 7, "score": 0.5}])[1]
+    Passage(text='c2', id='7', rest={'id': 7, 'score': 0.5})
+    """
+    return [_numbered(number, _passage, item) for number, item in enumerate(_list(value, "a list of texts"), 1)]
+
+
+def _passage(item: object) -> Passage:
+    if isinstance(item, str):
+        return Passage(item, None, {})
+    fields = _object(item)
+    key = None if fields is None else text_key(fields)
+    if fields is None or key is None or not isinstance(fields[key], str):
+        raise Bad(f"expected text, or an object with its text under {', '.join(TEXT_KEYS[:3])}, found {kind_of(item)}")
+    own = next((fields[name] for name in ID_KEYS if isinstance(fields.get(name), str | int)), None)
+    return Passage(text(fields[key]), None if own is None else identifier(own), rest_of(fields))
+
+
+def text_key(fields: Mapping[str, object]) -> str | None:
+    """The key under which an object keeps its text."""
+    return next((key for key in TEXT_KEYS if fields.get(key) is not None), None)
+
+
+def rest_of(fields: Mapping[str, object]) -> dict[str, object]:
+    """An object without its text and without what is null."""
+    key = text_key(fields)
+    return {name: value for name, value in fields.items() if name != key and value is not None}
+
+
+def spans(value: object) -> list[tuple[dict[str, object], dict[str, object]]]:
+    """The fields of relevant spans, and what each object holds beside them."""
+    return [_numbered(number, _span, item) for number, item in enumerate(_list(value, "a list of spans"), 1)]
+
+
+def _span(item: object) -> tuple[dict[str, object], dict[str, object]]:
+    fields = _object(item)
+    if fields is None or fields.get("doc") is None:
+        raise Bad(f"expected a span with doc and start, end or text, found {kind_of(item)}")
+    known = {name: fields[name] for name in ("start", "end", "text") if fields.get(name) is not None}
+    for name, given in known.items():
+        wanted = str if name == "text" else int
+        if not isinstance(given, wanted) or isinstance(given, bool):
+            raise Bad(f"{name}: expected {'text' if wanted is str else 'a whole number'}, found {kind_of(given)}")
+    if "text" not in known and not {"start", "end"} <= set(known):
+        raise Bad("expected start and end, or text, found neither")
+    rest = {name: given for name, given in fields.items() if name not in ("doc", "start", "end", "text")}
+    return {"doc": identifier(fields["doc"]), **known}, rest
+
+
+def list_in(cell: str) -> Listed | None:
+    """The list that a text writes down in JSON or as Python prints it; None if it is a text of its own.
+
+    What an array or a list of objects prints cannot be told apart into items, so it is refused.
+
+    >>> list_in('["c1", "c2"]').items, list_in("['c1', 'c2']").items, list_in("[1] is a note")
+    (['c1', 'c2'], ['c1', 'c2'], None)
+    """
+    stripped = cell.strip()
+    if stripped[:1] == "[":
+        try:
+            items = decode_json(stripped)
+        except Bad:
+            pass
+        else:
+            return Listed(items) if isinstance(items, list) else None
+        if _PYTHON_LIST.fullmatch(stripped):
+            return Listed([_unquoted(item) for item in _QUOTED_ITEM.findall(stripped)], python=True)
+    if stripped.startswith(_PRINTED) and stripped[-1:] in "])":
+        raise Bad("expected a JSON list, found what Python prints for one: write lists with json.dumps, or use Parquet")
+    return None
+
+
+def object_in(cell: str) -> object:
+    """The object that a text writes down in JSON, or the text."""
+    if cell.lstrip()[:1] == "{":
+        try:
+            return decode_json(cell)
+        except Bad:
+            return cell
+    return cell
+
+
+def json_value(value: object) -> Json:
+    """Any value as JSON holds it: dates and the like as text, NaN as null. An infinite number is refused."""
+    value = plain_value(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise Bad(f"expected a finite number, found {value}")
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): json_value(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_value(item) for item in value]
+    plain: Json = msgspec.to_builtins(value, enc_hook=str)
+    return plain
+
+
+def _list(value: object, expected: str) -> list[object]:
+    value = plain_value(value)
+    if not isinstance(value, list | tuple):
+        raise Bad(f"expected {expected}, found {kind_of(value)}")
+    return list(value)
+
+
+def _object(item: object) -> Mapping[str, object] | None:
+    """An item as a mapping: a mapping, a record, or an object with one of the text attributes."""
+    if isinstance(item, Mapping):
+        return item
+    if isinstance(item, msgspec.Struct):
+        return msgspec.structs.asdict(item)
+    held = {key: getattr(item, key, None) for key in (*TEXT_KEYS, "id", "metadata")}
+    return held if text_key(held) else None
+
+
+def _numbered(number: int, read: Callable[[object], Item], item: object) -> Item:
+    """One item of a list; what is wrong with it is said with its number."""
+    try:
+        return read(item)
+    except Bad as bad:
+        raise Bad(f"item {number}: {bad}") from None
+
+
+def _unquoted(token: str) -> str:
+    def plain(escape: re.Match[str]) -> str:
+        code = escape[1]
+        if code[0] in "xuU" and len(code) > 1:
+            return chr(int(code[1:], 16))
+        return _ESCAPES.get(code, f"\\{code}")
+
+    return _ESCAPE.sub(plain, token[1:-1])
