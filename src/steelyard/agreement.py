@@ -1,47 +1,44 @@
 """How far do two raters agree? A judge against people, people against each other.
 
 A pair in which either label is missing (None or NaN) is excluded and counted. What is undefined is None with a
-reason, never 0 / 0. Every value has the interval of ``steelyard.stats`` over resampled pairs; where raters agree on
-every pair a resample shows no spread, and the bound comes from Wilson's interval of the share that agrees.
+reason, never 0 / 0. Every value has an interval over resampled pairs, as ``steelyard.stats`` finds it; where raters
+agree on every pair no resample differs, and the bound comes from Wilson's interval of the share that agrees.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from .correlation import ROC_AUC, SPEARMAN, kendall
+from .correlation import KENDALL, ROC_AUC, SPEARMAN, kendall_of_many
 from .errors import InputError
-from .resampling import FloatArray, Statistic, SumStatistic
-from .stats import RESAMPLES, Cluster, Method, interval, wilson
+from .resampling import MEAN, FloatArray, Statistic, SumStatistic
+from .stats import Cluster, Method, interval, wilson
 
 Label: TypeAlias = str | float | None
 """A category's name, a number, or a rating; None where the rater gave none."""
 
-CodeArray: TypeAlias = NDArray[np.intp]
+MANY = 500
+"""Beyond so many pairs Kendall's tau is not resampled, since that needs a table of all pairs of pairs."""
 
 
-class Options(Struct, frozen=True, kw_only=True):
-    """How intervals are found: as the arguments of ``steelyard.stats.interval``. ``cluster`` has one tag per pair."""
+class How(TypedDict, total=False):
+    """How intervals are found: the arguments of ``steelyard.stats.interval``. ``cluster`` has one tag per pair."""
 
-    confidence: float = 0.95
-    resamples: int = RESAMPLES
-    seed: int = 0
-    cluster: Cluster | None = None
-
-
-DEFAULT = Options()
+    confidence: float
+    resamples: int
+    seed: int
+    cluster: Cluster | None
 
 
 class Agreement(Struct, frozen=True):
-    """One measure of agreement: its value and interval, the n of pairs used, the pairs left out, and what is missing.
+    """One measure of agreement: value and interval, the n of pairs used and the number left out.
 
-    ``method`` says how the interval was found; ``reason`` why there is no value.
+    ``method`` says how the interval was found, ``none`` that there is none; ``reason`` why there is no value.
     """
 
     value: float | None
@@ -54,46 +51,52 @@ class Agreement(Struct, frozen=True):
 
 
 class Confusion(Struct, frozen=True):
-    """How often each label of the first rater met each label of the second: ``counts[i][j]`` for labels i and j."""
+    """How often each label of the first rater met each of the second: ``counts[i][j]`` for labels i and j."""
 
     labels: tuple[str | float, ...]
     counts: tuple[tuple[int, ...], ...]
     excluded: int = 0
 
 
-class _Coded(Struct, frozen=True):
-    """Pairs of labels as numbers into the sorted list of labels."""
+class _Pairs(Struct, frozen=True):
+    """The pairs with both labels: n x 2 numbers, either values or places in ``labels``."""
 
+    rows: FloatArray
     labels: tuple[str | float, ...]
-    first: CodeArray
-    second: CodeArray
     excluded: int
-    cluster: Cluster | None
+    how: How
+
+    @property
+    def floor(self) -> float:
+        """Wilson's lower bound of a share that is 1 in all pairs; a cluster counts as one trial."""
+        tags = self.how.get("cluster")
+        trials = len(self.rows) if tags is None else len(set(tags))
+        return _all_of(trials, self.how)
 
 
 def confusion(first: Sequence[Label], second: Sequence[Label]) -> Confusion:
-    """Counts of every pair of labels, in the labels' order (numbers, then text).
+    """Counts of every pair of labels, in the labels' order: numbers, then text.
 
     >>> confusion([1, 1, 0, None], [1, 0, 0, 1])
     Confusion(labels=(0, 1), counts=((1, 0), (1, 1)), excluded=1)
     """
-    coded = _coded(first, second, DEFAULT)
-    k = len(coded.labels)
-    table = np.bincount(coded.first * k + coded.second, minlength=k * k).reshape(k, k)
-    return Confusion(coded.labels, tuple(tuple(row) for row in table.tolist()), coded.excluded)
+    pairs = _labelled(first, second, {})
+    k = len(pairs.labels)
+    table = np.bincount((pairs.rows @ [k, 1]).astype(np.intp), minlength=k * k).reshape(k, k)
+    return Confusion(pairs.labels, tuple(tuple(row) for row in table.tolist()), pairs.excluded)
 
 
-def accuracy(first: Sequence[Label], second: Sequence[Label], options: Options = DEFAULT) -> Agreement:
+def accuracy(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """Share of pairs with equal labels, in [0, 1].
 
     >>> accuracy(["yes", "no", "no"], ["yes", "no", "yes"]).value
     0.6666666666666666
     """
-    coded = _coded(first, second, options)
-    return _measured("mean", (coded.first == coded.second).astype(np.float64), coded, options)
+    pairs = _labelled(first, second, how)
+    return _measured(MEAN, (pairs.rows[:, 0] == pairs.rows[:, 1]).astype(np.float64), pairs, least=0.0)
 
 
-def balanced_accuracy(first: Sequence[Label], second: Sequence[Label], options: Options = DEFAULT) -> Agreement:
+def balanced_accuracy(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """Mean over the first rater's labels of the share that the second rater labels alike, in [0, 1].
 
     A second rater that always says the same gets 1 / (number of labels). Undefined where the first rater's labels are
@@ -102,27 +105,27 @@ def balanced_accuracy(first: Sequence[Label], second: Sequence[Label], options: 
     >>> balanced_accuracy([1, 1, 1, 0], [1, 1, 1, 1]).value
     0.5
     """
-    coded = _coded(first, second, options)
-    used = np.unique(coded.first)
-    if len(coded.first) and len(used) < 2:
-        return _undefined("the first rater's labels are all equal", coded)
+    pairs = _labelled(first, second, how)
+    used, sizes = np.unique(pairs.rows[:, 0], return_counts=True)
+    k = len(used)
+    if k == 1:
+        return _undefined("the first rater's labels are all equal", pairs)
 
     def columns(rows: FloatArray) -> FloatArray:
         held = rows[:, :1] == used
         return np.hstack([held, held & (rows[:, :1] == rows[:, 1:])]).astype(np.float64)
 
     def finish(sums: FloatArray) -> FloatArray:
-        return (sums[..., len(used) :] / sums[..., : len(used)]).mean(axis=-1)
+        shares: FloatArray = (sums[..., k:] / sums[..., :k]).mean(axis=-1)
+        return shares
 
-    found = _measured(SumStatistic("balanced accuracy", columns, finish), _rows(coded), coded, options)
+    found = _measured(SumStatistic("balanced accuracy", columns, finish), pairs.rows, pairs, least=0.0)
     if found.value == 1:
-        sizes = [int((coded.first == label).sum()) for label in used]
-        floor = sum(wilson(size, size, confidence=options.confidence)[0] for size in sizes) / len(sizes)
-        return _bounded(found, floor)
+        return _from(found, sum(_all_of(size, how) for size in sizes.tolist()) / k)
     return found
 
 
-def cohen_kappa(first: Sequence[Label], second: Sequence[Label], options: Options = DEFAULT) -> Agreement:
+def cohen_kappa(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """Cohen's kappa (1960): agreement beyond chance, (observed - expected) / (1 - expected), at most 1.
 
     ``expected`` is the agreement of raters with these base rates who label at random. Undefined where both raters give
@@ -131,27 +134,25 @@ def cohen_kappa(first: Sequence[Label], second: Sequence[Label], options: Option
     >>> cohen_kappa([1, 1, 0, 0], [1, 0, 0, 0]).value
     0.5
     """
-    coded = _coded(first, second, options)
-    if len(coded.first) and len(coded.labels) < 2:
-        return _undefined("all labels are equal", coded)
-    k = len(coded.labels)
+    pairs = _labelled(first, second, how)
+    k = len(pairs.labels)
+    if k == 1:
+        return _undefined("all labels are equal", pairs)
 
     def columns(rows: FloatArray) -> FloatArray:
-        places = np.arange(k)
-        return np.hstack([rows[:, :1] == places, rows[:, 1:] == places, rows[:, :1] == rows[:, 1:]]).astype(np.float64)
+        one, other, places = rows[:, :1], rows[:, 1:], np.arange(k)
+        return np.hstack([one == places, other == places, one == other]).astype(np.float64)
 
     def finish(sums: FloatArray) -> FloatArray:
         one, other, equal = sums[..., :k], sums[..., k : 2 * k], sums[..., 2 * k]
         n = one.sum(axis=-1)
-        chance = (one * other).sum(axis=-1)
-        # Over n squared throughout, so that whole numbers stay whole and a kappa of 0 is 0.
+        chance = (one * other).sum(axis=-1)  # all over n squared: whole numbers stay whole, and a kappa of 0 is 0
         return np.where(chance == n * n, np.nan, (equal * n - chance) / (n * n - chance))
 
-    found = _measured(SumStatistic("kappa", columns, finish), _rows(coded), coded, options)
+    found = _measured(SumStatistic("kappa", columns, finish), pairs.rows, pairs)
     if found.value == 1:
-        shares = np.bincount(coded.first, minlength=k) / found.n
-        error = 1 - wilson(found.n, found.n, confidence=options.confidence)[0]
-        return _bounded(found, 1 - error / (1 - float((shares**2).sum())))
+        shares = np.bincount(pairs.rows[:, 0].astype(np.intp)) / found.n
+        return _from(found, 1 - (1 - pairs.floor) / (1 - float((shares**2).sum())))
     return found
 
 
@@ -161,36 +162,39 @@ def kappa_maximum(first: Sequence[Label], second: Sequence[Label]) -> float | No
     >>> kappa_maximum([1, 1, 1, 0], [1, 1, 0, 0])
     0.5
     """
-    coded = _coded(first, second, DEFAULT)
-    if len(coded.labels) < 2:
+    pairs = _labelled(first, second, {})
+    n, k = len(pairs.rows), len(pairs.labels)
+    if k < 2:
         return None
-    n, k = len(coded.first), len(coded.labels)
-    one, other = np.bincount(coded.first, minlength=k), np.bincount(coded.second, minlength=k)
+    one, other = (np.bincount(side.astype(np.intp), minlength=k) for side in pairs.rows.T)
     chance = int((one * other).sum())
     return (int(np.minimum(one, other).sum()) * n - chance) / (n * n - chance)
 
 
-def spearman(first: Sequence[Label], second: Sequence[Label], options: Options = DEFAULT) -> Agreement:
+def spearman(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """Spearman's rank correlation, ties at their mean rank, in [-1, 1]; undefined where a side is constant.
 
     >>> spearman([1, 2, 3, 4], [1, 2, 4, 3]).value
     0.8
     """
-    return _correlated(SPEARMAN, first, second, options)
+    return _correlated(SPEARMAN, _numbered(first, second, how))
 
 
-def kendall_tau(first: Sequence[Label], second: Sequence[Label], options: Options = DEFAULT) -> Agreement:
+def kendall_tau(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """Kendall's tau-b (1945): concordant minus discordant pairs, corrected for ties, in [-1, 1].
 
-    Undefined where a side is constant. Compared pair by pair: time grows with n squared.
+    Undefined where a side is constant. Beyond 500 pairs the interval is the jackknife's.
 
     >>> round(kendall_tau([1, 2, 3, 4], [1, 2, 4, 3]).value, 6)
     0.666667
     """
-    return _correlated(kendall, first, second, options)
+    pairs = _numbered(first, second, how)
+    if len(pairs.rows) > MANY:
+        return _correlated(kendall_of_many, pairs, method="jackknife")
+    return _correlated(KENDALL, pairs)
 
 
-def roc_auc(labels: Sequence[Label], scores: Sequence[Label], options: Options = DEFAULT) -> Agreement:
+def roc_auc(labels: Sequence[Label], scores: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """The chance that a sample labelled 1 has a higher score than one labelled 0, ties half; in [0, 1].
 
     Undefined without both labels. Where the two are wholly apart, the bound is Wilson's with as many trials as the
@@ -199,96 +203,95 @@ def roc_auc(labels: Sequence[Label], scores: Sequence[Label], options: Options =
     >>> roc_auc([1, 0, 1, 0], [0.9, 0.1, 0.4, 0.4]).value
     0.875
     """
-    rows, coded = _numbers(labels, scores, options)
-    if not ((rows[:, 0] == 0) | (rows[:, 0] == 1)).all():
-        raise InputError("labels are 0 and 1", field="labels")
-    rarer = int(min(rows[:, 0].sum(), len(rows) - rows[:, 0].sum()))
-    if len(rows) and not rarer:
-        return _undefined("all labels are equal", coded)
-    found = _measured(ROC_AUC, rows, coded, options)
-    if found.value in {0.0, 1.0}:
-        return _bounded(found, wilson(rarer, rarer, confidence=options.confidence)[0])
-    return found
+    pairs = _numbered(labels, scores, how)
+    ones = pairs.rows[:, 0] == 1
+    if not (ones | (pairs.rows[:, 0] == 0)).all():
+        raise InputError("must be 0 or 1", field="labels")
+    rarer = int(min(ones.sum(), (~ones).sum()))
+    if len(ones) and not rarer:
+        return _undefined("all labels are equal", pairs)
+    found = _measured(ROC_AUC, pairs.rows, pairs, least=0.0)
+    return _from(found, _all_of(rarer, how)) if found.value in {0.0, 1.0} else found
 
 
-def _correlated(statistic: Statistic, first: Sequence[Label], second: Sequence[Label], options: Options) -> Agreement:
-    rows, coded = _numbers(first, second, options)
-    for side, column in zip(("first", "second"), rows.T, strict=True):
-        if len(rows) and (column == column[0]).all():
-            return _undefined(f"the {side} rater's values are all equal", coded)
-    many = statistic is kendall and len(rows) > 500  # n x n comparisons for each resample would take minutes
-    return _measured(statistic, rows, coded, options, method="jackknife" if many else "auto")
+def measured(
+    statistic: Statistic, rows: FloatArray, excluded: int, how: How, *, least: float = -1.0, method: Method = "auto"
+) -> Agreement:
+    """Value and interval of a statistic over rows, its bounds kept within [least, 1].
+
+    There is no interval where no resample differs from the value.
+    """
+    n = len(rows)
+    value = statistic(rows) if n else math.nan
+    if not math.isfinite(value):
+        return Agreement(
+            None, n=n, excluded=excluded, reason="undefined for these labels" if n else "no labels to compare"
+        )
+    if abs(value) == 1 and statistic is not MEAN:
+        return Agreement(value, n=n, excluded=excluded)
+    found = interval(rows, statistic=statistic, method=method, **how)
+    if found.low is None or found.high is None or found.method.endswith("constant"):
+        return Agreement(value, n=n, excluded=excluded)
+    return Agreement(value, max(found.low, least), min(found.high, 1.0), n, excluded, found.method)
 
 
 def _measured(
-    statistic: str | Statistic, rows: FloatArray, coded: _Coded, options: Options, method: Method = "auto"
+    statistic: Statistic, rows: FloatArray, pairs: _Pairs, *, least: float = -1.0, method: Method = "auto"
 ) -> Agreement:
-    """Value and interval of a statistic over the pairs' rows; no interval where no resample differs."""
-    if not len(rows):
-        return _undefined("no pair has both labels", coded)
-    value = float(rows.mean()) if statistic == "mean" else statistic(rows)  # type: ignore[operator]
-    if not math.isfinite(value):
-        return _undefined("undefined for these labels", coded)
-    found = interval(
-        rows,
-        statistic=statistic,
-        confidence=options.confidence,
-        resamples=options.resamples,
-        method=method,
-        seed=options.seed,
-        cluster=coded.cluster,
-    )
-    if found.method.endswith("constant"):
-        return Agreement(value, n=len(rows), excluded=coded.excluded)
-    return Agreement(value, found.low, found.high, len(rows), coded.excluded, found.method)
+    return measured(statistic, rows, pairs.excluded, pairs.how, least=least, method=method)
 
 
-def _undefined(reason: str, coded: _Coded) -> Agreement:
-    return Agreement(None, n=len(coded.first), excluded=coded.excluded, reason=reason)
+def _correlated(statistic: Statistic, pairs: _Pairs, method: Method = "auto") -> Agreement:
+    for side, column in zip(("first", "second"), pairs.rows.T, strict=True):
+        if len(column) and (column == column[0]).all():
+            return _undefined(f"the {side} rater's values are all equal", pairs)
+    return _measured(statistic, pairs.rows, pairs, method=method)
 
 
-def _bounded(found: Agreement, floor: float) -> Agreement:
-    """Full agreement (or, for an area of 0, full disagreement): one side is the value itself, the other Wilson's."""
+def _undefined(reason: str, pairs: _Pairs) -> Agreement:
+    return Agreement(None, n=len(pairs.rows), excluded=pairs.excluded, reason=reason)
+
+
+def _from(found: Agreement, floor: float) -> Agreement:
+    """The interval of a value at the end of its range, from a lower bound of the share that agrees."""
     low, high = (floor, 1.0) if found.value else (0.0, 1 - floor)
     return Agreement(found.value, low, high, found.n, found.excluded, "wilson")
 
 
-def _rows(coded: _Coded) -> FloatArray:
-    return np.column_stack([coded.first, coded.second]).astype(np.float64)
+def _all_of(trials: int, how: How) -> float:
+    return wilson(trials, trials, confidence=how.get("confidence", 0.95))[0]
 
 
-def _missing(label: Label) -> bool:
-    return label is None or label != label  # noqa: PLR0124 - NaN is the only value that differs from itself
-
-
-def _coded(first: Sequence[Label], second: Sequence[Label], options: Options) -> _Coded:
+def _labelled(first: Sequence[Label], second: Sequence[Label], how: How) -> _Pairs:
     kept = _kept(first, second)
-    pairs = [(first[place], second[place]) for place in kept]
-    labels = sorted({label for pair in pairs for label in pair if label is not None}, key=lambda x: (isinstance(x, str), x))
-    code = {label: place for place, label in enumerate(labels)}
-    codes = np.array([(code[one], code[other]) for one, other in pairs], dtype=np.intp).reshape(-1, 2)  # type: ignore[index]
-    return _Coded(tuple(labels), codes[:, 0], codes[:, 1], len(first) - len(kept), _tags(options.cluster, kept, len(first)))
+    seen = {label for side in (first, second) for label in (side[place] for place in kept) if label is not None}
+    labels = tuple(sorted(seen, key=lambda label: (isinstance(label, str), label)))
+    place_of: dict[Label, int] = {label: place for place, label in enumerate(labels)}
+    return _paired([(place_of[first[row]], place_of[second[row]]) for row in kept], labels, kept, len(first), how)
 
 
-def _numbers(first: Sequence[Label], second: Sequence[Label], options: Options) -> tuple[FloatArray, _Coded]:
+def _numbered(first: Sequence[Label], second: Sequence[Label], how: How) -> _Pairs:
     kept = _kept(first, second)
-    try:
-        rows = np.array([(first[place], second[place]) for place in kept], dtype=np.float64).reshape(-1, 2)
-    except ValueError:
-        raise InputError("ranks need numbers, found text among the values") from None
-    none = np.zeros(len(rows), dtype=np.intp)
-    return rows, _Coded((), none, none, len(first) - len(kept), _tags(options.cluster, kept, len(first)))
+    rows = [(first[row], second[row]) for row in kept]
+    if any(isinstance(label, str) for pair in rows for label in pair):
+        raise InputError("expected numbers, found text among the labels")
+    return _paired(rows, (), kept, len(first), how)
 
 
 def _kept(first: Sequence[Label], second: Sequence[Label]) -> list[int]:
+    """The rows in which neither label is missing; only NaN differs from itself."""
     if len(first) != len(second):
         raise InputError(f"raters label the same samples: found {len(first)} and {len(second)} labels")
-    return [place for place, pair in enumerate(zip(first, second, strict=True)) if not any(map(_missing, pair))]
+    pairs = zip(first, second, strict=True)
+    return [row for row, (a, b) in enumerate(pairs) if a is not None and b is not None and a == a and b == b]  # noqa: PLR0124
 
 
-def _tags(cluster: Cluster | None, kept: list[int], n: int) -> Cluster | None:
-    if cluster is None:
-        return None
-    if len(cluster) != n:
-        raise InputError(f"{len(cluster)} tags for {n} pairs", field="cluster")
-    return [cluster[place] for place in kept]
+def _paired(
+    rows: Sequence[tuple[Label, Label]], labels: tuple[str | float, ...], kept: list[int], n: int, how: How
+) -> _Pairs:
+    tags = how.get("cluster")
+    if tags is not None:
+        if len(tags) != n:
+            raise InputError(f"{len(tags)} tags for {n} pairs", field="cluster")
+        how = {**how, "cluster": [tags[row] for row in kept]}
+    return _Pairs(np.array(rows, dtype=np.float64).reshape(-1, 2), labels, n - len(kept), how)

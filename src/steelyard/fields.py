@@ -152,7 +152,7 @@ class Mapper:
             else:
                 plan.extra[column] = Source(column)
                 plan.rest.append(column)
-        plan.remarks.extend(_nearly(plan, names))
+        plan.remarks.extend(_nearly(plan, names, {*plan.fields, *self.explicit}))
         return plan
 
 
@@ -188,12 +188,12 @@ def _source(column: str, columns: list[str]) -> Source | None:
     return Source(head, tuple(path)) if path and head in columns else None
 
 
-def _nearly(plan: Plan, names: Mapping[str, str]) -> list[str]:
+def _nearly(plan: Plan, names: Mapping[str, str], filled: set[str]) -> list[str]:
     """A remark for each left-over column whose name is nearly that of a field which nothing fills."""
     remarks = []
     for column in plan.rest:
         close = difflib.get_close_matches(names[column], ALIASES, n=1, cutoff=0.82)
-        if close and ALIASES[close[0]] not in plan.fields:
+        if close and names[column] not in ALIASES and ALIASES[close[0]] not in filled:
             field = ALIASES[close[0]]
             also = "" if close[0] == field else f" ({field})"
             remarks.append(f"the column {column!r} is kept as metadata: did you mean {close[0]!r}{also}?")

@@ -39,6 +39,7 @@ class Intake:
         for remark in plan.remarks:
             self.remark(row.place, remark)
         if row.values and not (plan.fields or plan.tags) and len(plan.extra) == len(plan.rest):
+            self.mapper.check_found()
             found = ", ".join(str(column) for column in row.values)
             raise row.place.error(f"no column fills a field of a sample; choose with fields= (columns: {found})")
         return _Reading(row, plan, self).sample()

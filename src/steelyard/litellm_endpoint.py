@@ -18,7 +18,7 @@ _SHORT = 8
 class LitellmEndpoint(Endpoint):
     """``litellm:provider/model``. Keys are read by litellm from the variables that its providers name."""
 
-    async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:
+    async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:  # noqa: ARG002
         from litellm import acompletion
 
         try:

@@ -33,8 +33,8 @@ class Completion(Struct, frozen=True):
 
 
 def read_reply(completion: Completion, shape: type[Struct]) -> Struct:
-    """The typed reply, or BadReply of kind content_filter, refusal, truncated, empty, malformed, wrong_schema or
-    wrong_count.
+    """The typed reply, or BadReply of kind content_filter, no_choices, refusal, truncated, empty, malformed,
+    wrong_schema or wrong_count.
 
     >>> class Verdict(Struct):
     ...     verdict: str
@@ -48,6 +48,8 @@ def read_reply(completion: Completion, shape: type[Struct]) -> Struct:
     text = completion.text
     if completion.finish == "content_filter":
         raise BadReply("content_filter", "the endpoint's content filter stopped the reply", text)
+    if completion.finish == "no_choices":
+        raise BadReply("no_choices", "the endpoint's answer holds no choice", text)
     if completion.refusal:
         raise BadReply("refusal", "the judge refused", completion.refusal)
     if completion.finish in {"length", "max_tokens"}:

@@ -51,8 +51,9 @@ def read_samples(source: object, *, fields: Mapping[str, str] | None = None, enc
 
     Raises InputError with file, line and column: one problem, or an InputErrors with the first twenty.
 
-    >>> read_samples([{"question": "Who?", "answer": "Ada", "contexts": ["Ada did."], "lang": "en"}])
-    [Sample(id='1', user_input='Who?', response='Ada', retrieved_contexts=['Ada did.'], metadata={'lang': 'en'})]
+    >>> (sample,) = read_samples([{"question": "Who?", "answer": "Ada", "contexts": ["Ada did."], "lang": "en"}])
+    >>> sample.id, sample.user_input, sample.response, sample.retrieved_contexts, sample.metadata
+    ('1', 'Who?', 'Ada', ['Ada did.'], {'lang': 'en'})
     """
     samples, problems = [], list[InputError]()
     for item in _taken(source, Intake(fields, _warn), encoding):

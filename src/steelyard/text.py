@@ -84,11 +84,11 @@ class Remembered(Protocol[T_co]):
 
 
 def remembered(compute: Callable[[str], T]) -> Remembered[T]:
-    """Keep the results for the last texts: many short ones, few long ones, so that memory stays bounded."""
-    short, long = lru_cache(maxsize=512)(compute), lru_cache(maxsize=32)(compute)
+    """Keep the last results for passages, but not for the longest, so that memory stays bounded."""
+    kept = lru_cache(maxsize=256)(compute)
 
     def recall(text: str, /) -> T:
-        return short(text) if len(text) <= 2000 else long(text)
+        return kept(text) if len(text) <= 20_000 else compute(text)
 
     recall.__doc__ = compute.__doc__
     return recall
@@ -126,7 +126,7 @@ def _without_punctuation_but_in_numbers(text: str) -> str:
     return "".join(pieces)
 
 
-@remembered
+@lru_cache(maxsize=256)
 def tokens_of(text: str) -> tuple[str, ...]:
     """The normalised tokens of a text, remembered: what ``tokenize`` gives with its defaults."""
     return _normalised(text, None, numbers=True)
@@ -135,10 +135,10 @@ def tokens_of(text: str) -> tuple[str, ...]:
 @remembered
 def token_set(text: str) -> frozenset[str]:
     """The distinct normalised tokens of a text, remembered."""
-    return frozenset(tokens_of(text))
+    return frozenset(_normalised(text, None, numbers=True))
 
 
-@remembered
+@lru_cache(maxsize=256)
 def normal_form(text: str) -> str:
     """What ``normalize_answer`` gives with its defaults, remembered."""
     return " ".join(tokens_of(text))
@@ -190,13 +190,14 @@ def tokenize(text: str, *, language: str | None = None, numbers: bool = True) ->
 
 
 _ASCII_WORD = re.compile("[a-z0-9]+")
+_LONG_ASCII_WORD = re.compile("[a-z0-9]{2,}")
 
 
 def _runs(text: str) -> list[str]:
     return _folded(text).translate(_SPACED_OUT).split()
 
 
-@remembered
+@lru_cache(maxsize=256)
 def words_of(text: str) -> tuple[str, ...]:
     """What ``words`` gives, remembered."""
     if text.isascii():
@@ -219,7 +220,7 @@ def words(text: str) -> list[str]:
 def content_words_of(text: str) -> tuple[str, ...]:
     """What ``content_words`` gives, remembered."""
     if text.isascii():
-        return tuple([word for word in words_of(text) if len(word) > 1 and word not in ENGLISH])
+        return tuple([word for word in _LONG_ASCII_WORD.findall(text.lower()) if word not in ENGLISH])
     found: list[str] = []
     for run in _runs(text):
         for at, piece in enumerate(UNSPACED.split(run)):

@@ -141,7 +141,7 @@ def test_each_asks_context_by_context() -> None:
     value = play(faithfulness(SAMPLE, passages="each"), replies)
     assert isinstance(value, Value)
     assert value.value == 0.5
-    (first, second) = value.evidence["claims"]  # type: ignore[misc]
+    (first, second) = value.evidence["claims"]
     assert first["passages"] == [2, 3]
     assert second["verdict"] == "no"
     assert "in_parts" not in first
@@ -153,8 +153,7 @@ def window_judge(limit: int, evidence: str) -> Any:
     def judge(one: Ask | Embed) -> object:
         assert isinstance(one, Ask)
         if len(one.prompt) > limit:
-            raise_kind = AskFailed("context_too_long", f"{len(one.prompt)} characters, the window holds {limit}")
-            return raise_kind
+            return AskFailed("context_too_long", f"{len(one.prompt)} characters, the window holds {limit}")
         if one.shape is Claims:
             return claims("Ada signed.")
         sees = evidence in one.prompt
@@ -175,14 +174,14 @@ def test_contexts_beyond_the_window_are_judged_in_parts() -> None:
         {"claim": "Ada signed.", "verdict": "yes", "reason": "so it is", "passages": [2], "in_parts": True}
     ]
     hidden = msgspec.structs.replace(sample, retrieved_contexts=[contexts[0] + contexts[1] + contexts[0]])
-    assert play(faithfulness(hidden), window_judge(32_000, contexts[1])).value == 1.0  # type: ignore[union-attr]
+    assert play(faithfulness(hidden), window_judge(32_000, contexts[1])).value == 1.0
     absent = msgspec.structs.replace(sample, retrieved_contexts=contexts[:1])
-    assert play(faithfulness(absent), window_judge(32_000, contexts[1])).value == 0.0  # type: ignore[union-attr]
+    assert play(faithfulness(absent), window_judge(32_000, contexts[1])).value == 0.0
 
 
 def test_a_window_too_small_for_anything_fails() -> None:
     """What cannot be judged in parts ends as context_too_long with its sizes, not as unsupported."""
-    with pytest.raises(AskFailed, match="context_too_long: .* the window holds 400"):
+    with pytest.raises(AskFailed, match=r"context_too_long: .* the window holds 400"):
         play(faithfulness(msgspec.structs.replace(SAMPLE, retrieved_contexts=["x" * 5000])), window_judge(400, "?"))
 
 
@@ -208,7 +207,12 @@ def test_windows_overlap_and_lose_nothing() -> None:
         ("precision", 1, [claims("a", "b"), verdicts(True, False)], 0.5),
         ("recall", 1, [claims("a", "b", "c"), verdicts(True, False, False)], 1 / 3),
         ("f1", 1, [claims("a", "b"), verdicts(True, False), claims("a", "b", "c"), verdicts(True, False, False)], 0.4),
-        ("f1", 2, [claims("a", "b"), verdicts(True, False), claims("a", "b", "c"), verdicts(True, False, False)], 5 / 14),
+        (
+            "f1",
+            2,
+            [claims("a", "b"), verdicts(True, False), claims("a", "b", "c"), verdicts(True, False, False)],
+            5 / 14,
+        ),
         ("f1", 1, [claims("a"), verdicts(False), claims("b"), verdicts(False)], 0.0),
         ("f1", 1, [NOTHING, claims("b"), verdicts(False)], 0.0),
     ],
@@ -222,7 +226,7 @@ def test_factual_correctness(mode: Any, beta: float, replies: list[object], expe
 
 def test_factual_correctness_of_nothing_is_undefined() -> None:
     """Each side divides by its own claims, and says which side has none."""
-    assert play(factual_correctness(SAMPLE, mode="precision"), [NOTHING]).reason == "no claims"  # type: ignore[union-attr]
+    assert play(factual_correctness(SAMPLE, mode="precision"), [NOTHING]).reason == "no claims"
     recall = play(factual_correctness(SAMPLE, mode="recall"), [NOTHING])
     both = play(factual_correctness(SAMPLE), [claims("a"), verdicts(True), NOTHING])
     assert isinstance(recall, Undefined)
@@ -237,7 +241,7 @@ def test_the_best_of_several_references_counts() -> None:
     value = play(factual_correctness(sample, mode="precision"), replies)
     assert isinstance(value, Value)
     assert value.value == 1.0
-    assert value.evidence["claims"][0]["verdict"] == "yes"  # type: ignore[index, call-overload]
+    assert value.evidence["claims"][0]["verdict"] == "yes"
 
 
 def test_answer_correctness_weighs_facts_and_likeness() -> None:
@@ -247,7 +251,7 @@ def test_answer_correctness_weighs_facts_and_likeness() -> None:
     assert isinstance(value, Value)
     assert math.isclose(value.value, 0.75 * 0.5 + 0.25 * 0.6)
     assert (value.evidence["f1"], value.evidence["weights"]) == (0.5, [0.75, 0.25])
-    assert [len(value.evidence[key]) for key in ("tp", "fp", "fn")] == [1, 1, 1]  # type: ignore[arg-type]
+    assert [len(value.evidence[key]) for key in ("tp", "fp", "fn")] == [1, 1, 1]
 
 
 def test_answer_correctness_without_an_embedder() -> None:
@@ -257,7 +261,7 @@ def test_answer_correctness_without_an_embedder() -> None:
     assert isinstance(value, Value)
     assert math.isclose(value.value, 2 / 3)
     assert (value.evidence["similarity"], value.evidence["weights"]) == (None, [1.0, 0.0])
-    assert play(answer_correctness(SAMPLE, weights="1,0"), replies).value == value.value  # type: ignore[union-attr]
+    assert play(answer_correctness(SAMPLE, weights="1,0"), replies).value == value.value
     with pytest.raises(AskFailed, match="timeout"):
         play(answer_correctness(SAMPLE), [*replies, AskFailed("timeout", "30 s")])
 
@@ -265,7 +269,7 @@ def test_answer_correctness_without_an_embedder() -> None:
 def test_answer_correctness_edges() -> None:
     """A refusal misses everything: 0. A reference without claims: undefined. Opposite vectors: 0, not below."""
     refusal = [NOTHING, claims("c"), verdicts(False), [[1, 0], [-1, 0]]]
-    assert play(answer_correctness(SAMPLE), refusal).value == 0.0  # type: ignore[union-attr]
+    assert play(answer_correctness(SAMPLE), refusal).value == 0.0
     nothing = play(answer_correctness(SAMPLE), [claims("a"), verdicts(True), NOTHING, [[1, 0], [1, 0]]])
     assert isinstance(nothing, Undefined)
     for weights in ("1", "a,b", "-1,2", "0,0", "nan,1", "1,2,3"):
@@ -276,12 +280,12 @@ def test_answer_correctness_edges() -> None:
 def test_claim_recall_and_context_utilization() -> None:
     """Three reference claims, two in the contexts, one of those in the response."""
     reference, found = claims("a", "b", "c"), verdicts([1], [2, 3], [])
-    assert math.isclose(play(claim_recall(SAMPLE), [reference, found]).value, 2 / 3)  # type: ignore[union-attr]
+    assert math.isclose(play(claim_recall(SAMPLE), [reference, found]).value, 2 / 3)
     used = play(context_utilization(SAMPLE), [reference, found, verdicts(True, False, True)])
-    assert used.value == 0.5  # type: ignore[union-attr]
+    assert used.value == 0.5
     nowhere = play(context_utilization(SAMPLE), [reference, verdicts([], [], []), verdicts(True, True, True)])
-    assert nowhere.reason == "no reference claim in the contexts"  # type: ignore[union-attr]
-    assert play(claim_recall(SAMPLE), [NOTHING]).reason == "no claims in the reference"  # type: ignore[union-attr]
+    assert nowhere.reason == "no reference claim in the contexts"
+    assert play(claim_recall(SAMPLE), [NOTHING]).reason == "no claims in the reference"
 
 
 def test_wrong_claims_are_partitioned() -> None:
@@ -302,7 +306,7 @@ def test_wrong_claims_are_partitioned() -> None:
         assert (value.value, value.parts) == (0.2, (1, 5))
     assert value.evidence["relevant_passages"] == [1, 3]
     for rule in (hallucination, self_knowledge):
-        assert play(rule(SAMPLE), [NOTHING]).reason == "no claims"  # type: ignore[union-attr]
+        assert play(rule(SAMPLE), [NOTHING]).reason == "no claims"
 
 
 def test_support_from_nowhere_is_a_bad_reply_where_the_place_matters() -> None:
@@ -311,19 +315,21 @@ def test_support_from_nowhere_is_a_bad_reply_where_the_place_matters() -> None:
     replies = [claims("a"), nowhere, verdicts(False), claims("a"), verdicts([1])]
     with pytest.raises(BadReply, match="supported, yet by no source"):
         play(noise_sensitivity(SAMPLE), replies)
-    assert play(faithfulness(SAMPLE), [claims("a"), nowhere]).value == 1.0  # type: ignore[union-attr]
+    assert play(faithfulness(SAMPLE), [claims("a"), nowhere]).value == 1.0
 
 
 def test_metrics_share_their_questions() -> None:
-    """The claims of a response, and their support, are asked in the same words whoever asks: one request in a ledger."""
+    """The claims of a response, and their support, are asked in the same words whoever asks."""
     asked: dict[str, set[tuple[str, type]]] = {}
-    for rule in (faithfulness, hallucination, noise_sensitivity, claim_recall, factual_correctness, context_utilization):
+    rules = (faithfulness, hallucination, noise_sensitivity, claim_recall, factual_correctness, context_utilization)
+    for rule in rules:
 
         def judge(one: Ask | Embed, name: str = rule.__name__) -> object:
             assert isinstance(one, Ask)
             asked.setdefault(name, set()).add((one.prompt, one.shape))
             count = one.prompt.count("\nclaim ")
-            return claims("a", "b") if one.shape is Claims else verdicts(*[[1]] * count)
+            split = claims("a", "c") if "Grace" in one.prompt else claims("a", "b")
+            return split if one.shape is Claims else verdicts(*[[1]] * count)
 
         play(rule(SAMPLE), judge)
     assert asked["faithfulness"] < asked["hallucination"] < asked["noise_sensitivity"]

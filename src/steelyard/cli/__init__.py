@@ -20,12 +20,12 @@ app = typer.Typer(
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends in one line on standard error, never in a traceback."""
-    sys.exit(run(args))
+    sys.exit(invoke(args))
 
 
-def run(args: list[str] | None = None) -> int:
+def invoke(args: list[str] | None = None) -> int:
     """The exit code of one command."""
-    from . import compare, demo, evaluate, files, rank, show  # noqa: F401 - importing a verb adds it
+    from . import compare, demo, evaluate, files, rank, run, show  # noqa: F401 - importing a verb adds it
 
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

@@ -122,11 +122,13 @@ def finish(report: Report, found: list[Rule], *, out: Path | None, output_format
 def _priced(judge: str | None, price: str | None) -> LLMJudge | str | None:
     if judge is None or price is None:
         return judge
-    from ..judge import judge_of, with_price
+    from dataclasses import replace
+
+    from ..judge import judge_of
 
     parts = price.split(",")
     try:
         price_in, price_out = (float(part) for part in parts)
     except ValueError:
         raise InputError(f"--price {price}: expected IN,OUT, such as 0.15,0.6") from None
-    return with_price(judge_of(judge), price_in, price_out)
+    return replace(judge_of(judge), price=(price_in, price_out))

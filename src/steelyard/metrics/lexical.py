@@ -26,9 +26,8 @@ def _answer(
     score: Callable[Concatenate[str, Sequence[str], P], float], sample: Sample, *args: P.args, **parameters: P.kwargs
 ) -> float | Undefined:
     """Score the response against the references."""
-    if not sample.references:
-        return NO_REFERENCE
-    return score(sample.response or "", sample.references, *args, **parameters)
+    references = sample.references
+    return score(sample.response or "", references, *args, **parameters) if references else NO_REFERENCE
 
 
 @metric(needs=ANSWER, aliases=("qa_em", "em"), batch_key="ExactMatch", source="Rajpurkar et al. 2016")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ..errors import InputError
 from ..scripts import spaced
-from ..text import remembered, words_of
-from .scalars import Aggregation, References, f_measure, ngrams_of, over_references, overlap, reference_list
+from ..text import words_of
+from .scalars import Aggregation, References, clipped, f_measure, ngrams_of, over_references, overlap, reference_list
 
 Part: TypeAlias = Literal["f", "precision", "recall"]
 
@@ -107,7 +107,7 @@ _IN_ORDER = (
 )
 
 
-@remembered
+@lru_cache(maxsize=256)
 def bleu_tokens(text: str) -> tuple[str, ...]:
     """The tokens of mteval-v13a, after graphemes of unspaced scripts are set apart. Case stays.
 
@@ -180,19 +180,8 @@ def _clipped_matches(ours: Sequence[str], references: Sequence[Sequence[str]], o
         if n > 1 and not matches[-1]:  # no n-gram without its beginning
             matches.append(0)
             continue
-        matches.append(_clipped(ours, references, n))
+        matches.append(clipped(ngrams_of(ours, n), *[list(ngrams_of(one, n)) for one in references]))
     return matches
-
-
-def _clipped(ours: Sequence[str], references: Sequence[Sequence[str]], n: int) -> int:
-    """N-grams of the response that stand in the references, each at most as often as in the one that has most."""
-    if len(references) == 1:
-        return overlap(ours, references[0], n)
-    most: Counter[Hashable] = Counter()
-    for one in references:
-        most |= Counter(ngrams_of(one, n))
-    found = Counter(filter(most.__contains__, ngrams_of(ours, n))) if most else most
-    return sum([min(count, most[gram]) for gram, count in found.items()])
 
 
 _EDGES = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -219,11 +208,12 @@ def chrf(
     """
     if order < 0 or words < 0 or order + words < 1:
         raise InputError(f"order is {order} and words is {words} (expected one of them to be 1 or more)")
-    ours = _chrf_units(response)
-    return over_references(lambda one: _chrf(ours, _chrf_units(one), (order, words), beta), reference, aggregation)
+    orders = (order, words) if words else (order,)
+    ours = _chrf_units(response, len(orders))
+    return over_references(lambda one: _chrf(ours, _chrf_units(one, len(orders)), orders, beta), reference, aggregation)
 
 
-def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, int], beta: float) -> float:
+def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, ...], beta: float) -> float:
     precisions, recalls, defined = 0.0, 0.0, 0
     for mine, other, order in zip(ours, theirs, orders, strict=True):
         shorter, longer = (mine, other) if len(mine) <= len(other) else (other, mine)
@@ -237,19 +227,20 @@ def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, int], beta: float) ->
     return f_measure(precisions / defined, recalls / defined, beta) if defined else 0.0
 
 
-_Units: TypeAlias = tuple[str, tuple[str, ...]]
-"""What chrF takes n-grams of: the characters without white space, and the words."""
+_Units: TypeAlias = Sequence[Sequence[str]]
+"""What chrF takes n-grams of: the characters without white space, and for chrF++ the words."""
 
 
-@remembered
-def _chrf_units(text: str) -> _Units:
-    return "".join(text.split()), tuple(_words_and_edges(text))
+@lru_cache(maxsize=256)
+def _chrf_units(text: str, kinds: int) -> _Units:
+    pieces = text.split()
+    return ["".join(pieces), _words_and_edges(pieces)] if kinds > 1 else ["".join(pieces)]
 
 
-def _words_and_edges(text: str) -> list[str]:
+def _words_and_edges(pieces: Sequence[str]) -> list[str]:
     """Words with one mark of punctuation cut off, from the end or else from the beginning, as chrF++ has them."""
     found: list[str] = []
-    for word in text.split():
+    for word in pieces:
         if len(word) > 1 and word[-1] in _EDGES:
             found += [word[:-1], word[-1]]
         elif len(word) > 1 and word[0] in _EDGES:
@@ -274,16 +265,19 @@ def _shared_slices(shorter: Sequence[str], longer: Sequence[str], n: int) -> int
     distinct = set(found)
     if len(found) == len(distinct):
         return len(found)
-    return sum([min(found.count(one), _times(one, longer)) for one in distinct])
+    return sum([_times(one, longer, found.count(one)) for one in distinct])
 
 
 def _slices(text: str, n: int) -> list[str]:
     return [text[at : at + n] for at in range(len(text) - n + 1)]
 
 
-def _times(part: str, text: str) -> int:
-    """How often a string occurs in a text, overlaps included."""
-    times, at = 0, text.find(part)
-    while at >= 0:
+def _times(part: str, text: str, most: int) -> int:
+    """How often a string occurs in a text, overlaps included, counted up to ``most``."""
+    times = text.count(part)
+    if times >= most or len(part) == 1:
+        return min(times, most)
+    times, at = 0, text.find(part)  # ``count`` leaves out overlaps
+    while at >= 0 and times < most:
         times, at = times + 1, text.find(part, at + 1)
     return times

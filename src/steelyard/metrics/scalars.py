@@ -20,6 +20,8 @@ References: TypeAlias = str | Sequence[str]
 
 def over_references(score: Callable[[str], float], reference: References, aggregation: Aggregation = "best") -> float:
     """Score each reference by itself and reduce: the best (default), the mean, or the worst."""
+    if isinstance(reference, str):
+        return score(reference)
     references = reference_list(reference)
     if len(references) == 1:
         return score(references[0])
@@ -50,9 +52,19 @@ def overlap(a: Sequence[str], b: Sequence[str], n: int = 1) -> int:
     (3, 2)
     """
     shorter, longer = (a, b) if len(a) <= len(b) else (b, a)
-    wanted = Counter(ngrams_of(shorter, n))
-    found = Counter(filter(wanted.__contains__, ngrams_of(longer, n))) if wanted else wanted
-    return sum([min(count, wanted[gram]) for gram, count in found.items()])
+    return clipped(ngrams_of(longer, n), list(ngrams_of(shorter, n)))
+
+
+def clipped(grams: Iterable[Hashable], *wanted: Sequence[Hashable]) -> int:
+    """How many of some n-grams are wanted, each at most as often as the list that wants it most often has it."""
+    found = list(filter(set().union(*wanted).__contains__, grams))
+    distinct = len(set(found))
+    if distinct == len(found):
+        return distinct
+    most: Counter[Hashable] = Counter()
+    for one in wanted:
+        most |= Counter(one)
+    return sum([min(count, most[gram]) for gram, count in Counter(found).items()])
 
 
 def ngrams_of(sequence: Sequence[str], n: int) -> Iterable[Hashable]:

@@ -1,0 +1,188 @@
+"""Configuration files: YAML, TOML or JSON in, one checked record out. Every error names the path of the setting."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from .errors import InputError
+from .names import Parameter, did_you_mean, parse, show
+
+Save = Literal["passed", "failed", "all"]
+RESERVED = ("threshold", "pass_rate")
+
+
+class Outputs(Struct, forbid_unknown_fields=True):
+    """What is written: the reports, and which samples with their scores."""
+
+    dir: str = "steelyard-out"
+    save: list[Save] = field(default_factory=list)
+    reasons: bool = True
+    labels: bool = True
+
+
+class JudgeSettings(Struct, forbid_unknown_fields=True):
+    """A judge or embedder with settings; plain text (``openai:gpt-4o-mini``) stands for its model alone."""
+
+    model: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    window: int | None = None
+    price: tuple[float, float] | None = None
+    key_env: str | None = None
+
+
+MetricEntry = str | dict[str, dict[str, bool | int | float | str | None] | None]
+
+
+class Config(Struct, forbid_unknown_fields=True):
+    """One run: data, judge, metrics, outputs."""
+
+    data: str | list[str]
+    metrics: list[MetricEntry]
+    name: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+    judge: str | JudgeSettings | None = None
+    embedder: str | JudgeSettings | None = None
+    workers: int = 16
+    by: str | list[str] = field(default_factory=list)
+    cluster: str | None = None
+    max_failed: float = 0.0
+    repeats: int = 1
+    budget: float | None = None
+    max_calls: int | None = None
+    ledger: str | None = None
+    offline: bool = False
+    confidence: float = 0.95
+    seed: int = 0
+    encoding: str = "utf-8"
+    outputs: Outputs = field(default_factory=Outputs)
+
+
+class MetricSettings(Struct, frozen=True):
+    """One entry of ``metrics``: the name with its parameters, and what it is held to."""
+
+    name: str
+    threshold: float | None = None
+    pass_rate: float | None = None
+
+
+def read_config(path: str | PathLike[str]) -> Config:
+    """Read and check a configuration file; InputError names the file and the path of the setting.
+
+    Relative paths in it are relative to the file.
+    """
+    source = Path(path)
+    plain = read_plain(source)
+    config = checked(plain, Config, source)
+    config.data = _beside(source, [config.data] if isinstance(config.data, str) else config.data)
+    if config.workers < 1:
+        raise InputError(f"expected at least 1, found {config.workers}", path=source, field="$.workers")
+    if not config.metrics:
+        raise InputError("expected at least one metric", path=source, field="$.metrics")
+    settings(config, source)
+    return config
+
+
+def read_plain(source: Path) -> object:
+    """The plain data of a YAML, TOML or JSON file, by its suffix."""
+    try:
+        text = source.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(error.strerror or "cannot be read", path=source) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 (byte {error.start})", path=source) from None
+    if source.suffix == ".toml":
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"not TOML: {error}", path=source) from None
+    if source.suffix == ".json":
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            raise InputError(f"not JSON: {error}", path=source) from None
+    if source.suffix in {".yaml", ".yml"}:
+        import yaml
+
+        try:
+            return yaml.safe_load(text)
+        except yaml.MarkedYAMLError as error:
+            line = None if error.problem_mark is None else error.problem_mark.line + 1
+            raise InputError(f"not YAML: {error.problem}", path=source, line=line) from None
+        except yaml.YAMLError as error:
+            raise InputError(f"not YAML: {str(error).splitlines()[0]}", path=source) from None
+    raise InputError(f"{source.suffix or 'no suffix'}: a configuration is .yaml, .yml, .toml or .json", path=source)
+
+
+_AT = re.compile(r" - at `(key in )?(?P<path>.+)`$")
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`")
+
+
+def checked(plain: object, kind: type[Config], source: Path) -> Config:
+    """Plain data as a checked record; an unknown setting names the nearest one."""
+    if not isinstance(plain, Mapping):
+        raise InputError(f"expected settings by name, found {type(plain).__name__}", path=source)
+    try:
+        return msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        words = str(error)
+        place = _AT.search(words)
+        words = words[: place.start()] if place else words
+        where = place["path"] if place else "$"
+        if unknown := _UNKNOWN.search(words):
+            known = _settings_at(kind, where)
+            words = f"no such setting {unknown['name']!r}: {did_you_mean(unknown['name'], known)}"
+        raise InputError(f"{words[0].lower()}{words[1:]}", path=source, field=where) from None
+
+
+def _settings_at(kind: type[Config], where: str) -> tuple[str, ...]:
+    inner = {
+        "$.outputs": Outputs.__struct_encode_fields__,
+        "$.judge": JudgeSettings.__struct_encode_fields__,
+        "$.embedder": JudgeSettings.__struct_encode_fields__,
+    }
+    return inner.get(where, kind.__struct_encode_fields__)
+
+
+def settings(config: Config, source: str | PathLike[str] | None = None) -> list[MetricSettings]:
+    """The metrics of a configuration with their own settings.
+
+    >>> settings(Config("d.jsonl", ["map", {"answer_relevancy": {"strictness": 5, "threshold": 0.5}}]))[1]
+    MetricSettings(name='answer_relevancy(strictness=5)', threshold=0.5, pass_rate=None)
+    """
+    found = []
+    for number, entry in enumerate(config.metrics):
+        place = f"$.metrics[{number}]"
+        if isinstance(entry, str):
+            found.append(MetricSettings(entry))
+            continue
+        if len(entry) != 1:
+            raise InputError("expected one metric with its settings", path=source, field=place)
+        ((name, given),) = entry.items()
+        params: dict[str, Parameter] = {k: v for k, v in (given or {}).items() if k not in RESERVED}
+        limits = {key: _limit(given or {}, key, f"{place}.{name}", source) for key in RESERVED}
+        base, own = parse(name)
+        found.append(MetricSettings(show(base, {**own, **params}), limits["threshold"], limits["pass_rate"]))
+    return found
+
+
+def _limit(given: Mapping[str, Parameter], key: str, place: str, source: str | PathLike[str] | None) -> float | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"expected a number, found {value!r}", path=source, field=f"{place}.{key}")
+    return float(value)
+
+
+def _beside(source: Path, paths: list[str]) -> list[str]:
+    return [str(source.parent / path) for path in paths]

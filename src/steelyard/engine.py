@@ -1,0 +1,308 @@
+"""The one place where rules meet the world: cells in, results out, as they finish.
+
+Rules of this file: ``async`` stays behind ``run``, which is a plain generator and works in a script, a thread, and
+inside a running event loop. Only a bounded number of rules is alive at a time, so that a million cells stream. What
+goes wrong in a cell stays in that cell; what is wrong with the run (no key, an unreadable ledger) ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from .asking import Asking
+from .embedder import Embedder, embedder_of
+from .embedding import Embedding
+from .endpoint import Endpoint
+from .errors import AskFailed, BadReply, InputError, SteelyardError
+from .flow import Ask, Request, Requests, outcome
+from .judge import LITELLM, LLMJudge, judge_of
+from .ledger import Ledger
+from .purse import Purse
+from .reckoning import Reckoning, reckon
+from .records import Outcome, Undefined, Usage, Value
+from .trace import Cell, Trace
+
+__all__ = ["Cell", "Engine", "Progress", "Reckoning", "Result"]
+
+Progress: TypeAlias = Callable[[int, int, int, int, int, int, "float | None"], None]
+"""Told of done, undefined and failed cells, calls, cached replies, tokens and cost, at most ten times a second."""
+
+_TICK = 0.1
+_LEAST_LIVE = 64
+
+
+class Result(Struct, frozen=True):
+    """What became of a cell: an outcome or an error, what it cost, and the ledger keys of what it asked, in order."""
+
+    key: object
+    outcome: Outcome | None = None
+    error: Exception | None = None
+    usage: Usage = Usage()
+    requests: list[str] = []
+    flags: tuple[str, ...] = ()
+    repeat: int = 0
+
+    @property
+    def traceback(self) -> str:
+        """Where a rule's own exception arose; empty for failed requests and bad replies, which say all themselves."""
+        if self.error is None or isinstance(self.error, AskFailed | BadReply):
+            return ""
+        return "".join(traceback.format_exception(self.error))
+
+
+class Engine:
+    """Runs rules against a judge and an embedder, with a ledger, limits and a budget.
+
+    ``concurrency`` is the number of calls in flight per endpoint; ``deadline`` the seconds one call may take;
+    ``max_wait`` the seconds one request may wait for its retries in all; ``ledger`` a path, ``":memory:"`` or a
+    ``Ledger`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``). After a run ``usage`` is its
+    account and ``notes`` say what endpoints did not take.
+    """
+
+    def __init__(
+        self,
+        judge: LLMJudge | str | None = None,
+        embedder: Embedder | str | None = None,
+        *,
+        ledger: Ledger | str | Path | None = None,
+        concurrency: int = 16,
+        budget: float | None = None,
+        max_calls: int | None = None,
+        offline: bool = False,
+        deadline: float = 60.0,
+        max_wait: float = 120.0,
+        progress: Progress | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise InputError(f"concurrency must be at least 1, not {concurrency}")
+        self.judge = None if judge is None else judge_of(judge)
+        self.embedder = None if embedder is None else embedder_of(embedder)
+        for one in (self.judge, self.embedder):
+            if budget is not None and one is not None and one.price is None and one.url:
+                raise InputError(f"a budget needs the price of {one.model}: give it as price=")
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        self._own_ledger = not isinstance(ledger, Ledger)
+        self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait
+        self.offline, self.progress = offline, progress
+        self.purse = Purse(budget, max_calls)
+        self.usage = Usage()
+        self.notes: list[str] = []
+        self._busy = False
+
+    def run(self, cells: Iterable[Cell]) -> Iterator[Result]:
+        """Results as they finish, in no particular order. Cells are taken only as fast as results are."""
+        if self._busy:
+            raise InputError("this engine is running already: one engine does one run at a time")
+        self._busy = True
+        work = _Work(self)
+        try:
+            yield from self._told(work.through(cells))
+        finally:
+            self._busy = False
+            self.notes += [note for note in work.stop() if note not in self.notes]
+            (self.ledger.close if self._own_ledger else self.ledger.flush)()
+
+    def estimate(self, cells: Iterable[Cell]) -> Reckoning:
+        """What ``run`` would ask, without asking: rules are driven by replies of the ledger, else by plausible ones."""
+        return reckon(cells, self.judge, self.embedder, self.ledger)
+
+    def endpoint(self, address: str, key_env: str) -> Endpoint:
+        """A new endpoint under this engine's limits."""
+        kind = Endpoint
+        if address == LITELLM:
+            from .litellm_endpoint import LitellmEndpoint
+
+            kind = LitellmEndpoint
+        return kind(address, key_env, concurrency=self.concurrency, deadline=self.deadline, max_wait=self.max_wait)
+
+    def _told(self, results: Iterator[Result | None]) -> Iterator[Result]:
+        """The results, counted and told to ``progress``."""
+        done = undefined = failed = 0
+        last = 0.0
+        for result in results:
+            if result is not None:
+                done += 1
+                undefined += isinstance(result.outcome, Undefined)
+                failed += result.error is not None
+                self.usage += result.usage
+            if self.progress is not None and (now := time.monotonic()) - last >= _TICK:
+                self._tell(done, undefined, failed)
+                last = now
+            if result is not None:
+                yield result
+        self._tell(done, undefined, failed)
+
+    def _tell(self, done: int, undefined: int, failed: int) -> None:
+        if self.progress is not None:
+            use = self.usage
+            tokens = use.prompt_tokens + use.completion_tokens
+            self.progress(done, undefined, failed, use.calls, use.cached, tokens, use.cost)
+
+
+class _Work:
+    """One run: a thread with an event loop of its own, and the two queues between it and the caller."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.results: SimpleQueue[Result | BaseException] = SimpleQueue()
+        self.cells: deque[tuple[int, Cell]] = deque()
+        self.loop = asyncio.new_event_loop()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.thread = threading.Thread(target=self._live, name="steelyard-engine", daemon=True)
+        self.endpoints: dict[tuple[str, str], Endpoint] = {}
+        judge, embedder, limits, offline = engine.judge, engine.embedder, (engine.ledger, engine.purse), engine.offline
+        self.asking = None if judge is None else Asking(judge, self._endpoint(judge), *limits, offline=offline)
+        self.embedding = (
+            None if embedder is None else Embedding(embedder, self._endpoint(embedder), *limits, offline=offline)
+        )
+        self.thread.start()
+
+    def _endpoint(self, who: LLMJudge | Embedder) -> Endpoint:
+        address = (who.url, who.key_env)
+        if address not in self.endpoints:
+            self.endpoints[address] = self.engine.endpoint(*address)
+        return self.endpoints[address]
+
+    def through(self, cells: Iterable[Cell]) -> Iterator[Result | None]:
+        """Feed cells and yield results; None now and then while there is nothing."""
+        most = max(_LEAST_LIVE, 4 * self.engine.concurrency)
+        source = iter(enumerate(cells))
+        live, more = 0, True
+        while more or live:
+            while more and live < most and self.results.empty():
+                numbered = next(source, None)
+                if numbered is None:
+                    more = False
+                    break
+                live += 1
+                self.cells.append(numbered)
+                if len(self.cells) == 1:
+                    self.loop.call_soon_threadsafe(self._admit)
+            if not live:
+                break
+            try:
+                result = self.results.get(timeout=_TICK)
+            except Empty:
+                if not self.thread.is_alive():
+                    raise RuntimeError("the engine's thread has ended") from None
+                yield None
+                continue
+            if isinstance(result, BaseException):
+                raise result
+            live -= 1
+            yield result
+
+    def stop(self) -> list[str]:
+        """End the thread and drop what is unfinished; what the endpoints did not take."""
+        with suppress(RuntimeError):  # the loop has ended by itself
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        return [note for endpoint in self.endpoints.values() for note in endpoint.notes]
+
+    def _live(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            self.loop.run_until_complete(self._wind_up())
+        finally:
+            self.loop.close()
+
+    async def _wind_up(self) -> None:
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        for endpoint in self.endpoints.values():
+            await endpoint.close()
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    def _admit(self) -> None:
+        """Begin the rules that wait."""
+        while self.cells:
+            rank, cell = self.cells.popleft()
+            task = self.loop.create_task(self._conclude(cell, rank))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def _conclude(self, cell: Cell, rank: int) -> None:
+        trace = Trace(rank, cell.repeat)
+        found: Outcome | None = None
+        error: Exception | None = None
+        try:
+            found = await self._drive(cell, trace)
+        except _Fatal as fatal:
+            self.results.put(fatal.error)
+            return
+        except Exception as raised:  # noqa: BLE001 - a rule may raise anything, and it is this cell's failure alone
+            error = raised
+        except (KeyboardInterrupt, SystemExit) as interrupt:
+            self.results.put(interrupt)
+            return
+        self.results.put(Result(cell.key, found, error, trace.usage(), trace.requests, tuple(trace.flags), cell.repeat))
+
+    async def _drive(self, cell: Cell, trace: Trace) -> Outcome:
+        """Play a rule to its end."""
+        flow = cell.start()
+        try:
+            wanted: Requests = next(flow)
+            while True:
+                try:
+                    got = await self._answer(wanted, trace)
+                except _Fatal:
+                    raise
+                except Exception as error:  # noqa: BLE001 - the rule decides what an error means
+                    wanted = flow.throw(error)
+                else:
+                    wanted = flow.send(got)
+        except StopIteration as stop:
+            found = outcome(stop.value)
+        if isinstance(found, Value) and not math.isfinite(found.value):
+            raise ValueError(f"the rule returned {found.value}")
+        return found
+
+    async def _answer(self, wanted: Requests, trace: Trace) -> object:
+        if isinstance(wanted, list):
+            parts = [Trace(trace.rank, trace.repeat) for _ in wanted]
+            pairs = zip(wanted, parts, strict=True)
+            replies = await asyncio.gather(*(self._one(one, part) for one, part in pairs), return_exceptions=True)
+            for part in parts:
+                trace.add(part)
+            for reply in replies:
+                if isinstance(reply, BaseException):
+                    raise reply
+            return replies
+        return await self._one(wanted, trace)
+
+    async def _one(self, wanted: Request, trace: Trace) -> object:
+        try:
+            if isinstance(wanted, Ask):
+                if self.asking is None:
+                    raise AskFailed("no_judge", "the rule asks a judge, and none was given")
+                return await self.asking.ask(wanted, trace)
+            if self.embedding is None:
+                raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
+            return await self.embedding.embed(wanted, trace)
+        except (AskFailed, BadReply):
+            raise
+        except SteelyardError as error:
+            raise _Fatal(error) from None
+
+
+class _Fatal(Exception):
+    """Wraps what ends the run, not the cell."""
+
+    def __init__(self, error: SteelyardError) -> None:
+        self.error = error
+        super().__init__(error)

@@ -1,0 +1,322 @@
+"""Where it fails: retrieval, answer and grounds of every sample, as far as its metrics tell.
+
+Each of the three questions is answered by one measure for the whole report, the first of a fixed order that scored
+anything, so that cells never mix units. What the measure leaves undefined or failed is ``unknown``, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from . import names
+from .errors import InputError
+from .pool import passes
+from .records import Sample
+from .report import MetricNote, Report
+from .stats import wilson
+
+UNKNOWN = "unknown"
+RETRIEVAL = ("all", "some", "none", UNKNOWN)
+ANSWER = ("right", "wrong", "declined", UNKNOWN)
+GROUNDED = ("grounded", "ungrounded", UNKNOWN)
+
+Key: TypeAlias = tuple[str, str, str]
+State: TypeAlias = Callable[[int], str]
+
+_BY_RETRIEVAL = (
+    "span_recall",
+    "passage_recall",
+    "claim_recall",
+    "judged context_recall",
+    "recall",
+    "context_recall",
+)
+_BY_ANSWER = (
+    "judged answer_correctness",
+    "factual_correctness",
+    "rubric",
+    "correctness",
+    "answer_correctness",
+    "contains",
+    "token_f1",
+    "overlap_correctness",
+    "typed_accuracy",
+    "exact_match",
+    "rouge_l",
+    "rouge_n",
+    "chrf",
+    "edit_similarity",
+    "bleu",
+)
+_BY_GROUNDS = ("judged faithfulness", "faithfulness", "overlap_faithfulness", "citation_recall")
+_DECLINES = {"abstention": "declined", "answer_relevancy": "noncommittal"}
+_THRESHOLD = 0.5
+
+REMEDIES: Mapping[Key, str] = {
+    ("all", "right", "grounded"): "Nothing to do: this works as it is meant to.",
+    ("all", "right", "ungrounded"): "Answers come from memory, or say more than asked: ask for what the passages say.",
+    ("all", "wrong", "grounded"): "It had what it needs and misread it: look at passage order, noise and the prompt.",
+    ("all", "wrong", "ungrounded"): "Look at generation: it ignores its passages; a stricter prompt or another model.",
+    ("all", "declined", ""): "Too careful: the passages hold the answer; ease the instruction to decline.",
+    ("some", "right", "grounded"): "Part was enough: check whether the other judgements are needed at all.",
+    ("some", "right", "ungrounded"): "Memory fills the gaps: raise recall before these answers can be trusted.",
+    ("some", "wrong", "grounded"): "Retrieval misses part: more passages, split questions that need several facts.",
+    ("some", "wrong", "ungrounded"): "Retrieval misses part and the model fills in: raise recall, then the prompt.",
+    ("some", "declined", ""): "Part was found: raise recall, or let it answer the part it can.",
+    ("none", "right", "grounded"): "Judgements are likely incomplete: passages that answer are not judged relevant.",
+    ("none", "right", "ungrounded"): "The model knew it by itself: fix retrieval; harder questions would show it.",
+    ("none", "wrong", "grounded"): "Wrong passages were believed: look at the query, the chunks, a score cut-off.",
+    ("none", "wrong", "ungrounded"): "Retrieval first; then tell the model to decline where passages do not hold it.",
+    ("none", "declined", ""): "Right to decline: look at retrieval, and whether the corpus holds the answer.",
+    ("all", "", ""): "All that is relevant was found.",
+    ("some", "", ""): "Retrieval misses part: more passages, better chunks, a second retriever.",
+    ("none", "", ""): "Retrieval finds nothing relevant: look at the query, the index, the wording of both.",
+    ("", "right", "grounded"): "Right, and from the passages.",
+    ("", "right", "ungrounded"): "Right, yet not from the passages: ask for answers from the passages alone.",
+    ("", "wrong", "grounded"): "True to its passages, yet wrong: look at retrieval first.",
+    ("", "wrong", "ungrounded"): "Neither right nor from the passages: look at generation, then at retrieval.",
+    ("", "declined", ""): "It declined: see whether the passages hold the answer.",
+    ("", "right", ""): "Right.",
+    ("", "wrong", ""): "Wrong: judge retrieval or grounds too, and this splits by its cause.",
+    ("", "", "grounded"): "What it says rests on the passages.",
+    ("", "", "ungrounded"): "It says what its passages do not: look at generation.",
+}
+"""The usual remedy of a cell, in one line; an empty word stands for anything."""
+
+
+class Cell(Struct, frozen=True):
+    """The samples that fail in one way: their rows, their share of all with its interval, the usual remedy."""
+
+    retrieval: str
+    answer: str
+    grounded: str
+    rows: list[int]
+    share: float
+    low: float
+    high: float
+    remedy: str
+
+    @property
+    def n(self) -> int:
+        """How many samples."""
+        return len(self.rows)
+
+    @property
+    def works(self) -> bool:
+        """Whether nothing that is known of these samples is amiss."""
+        return self.retrieval in {"all", UNKNOWN} and self.answer in {"right", UNKNOWN} and self.grounded in _FINE
+
+
+_FINE = {"grounded", UNKNOWN}
+
+
+class Failures(Struct, frozen=True):
+    """Every sample in one cell. ``by`` says in words what answered each question; it lacks what nothing answered."""
+
+    cells: list[Cell] = field(default_factory=list)
+    by: dict[str, str] = field(default_factory=dict)
+    states: list[Key] = field(default_factory=list)
+
+    @property
+    def known(self) -> list[Cell]:
+        """The cells of which something is known."""
+        return [cell for cell in self.cells if {cell.retrieval, cell.answer, cell.grounded} != {UNKNOWN}]
+
+
+def where_it_fails(report: Report) -> Failures:
+    """Sort the samples of a report by retrieval, answer and grounds, with counts, intervals and remedies.
+
+    - retrieval: ``all``, ``some`` or ``none`` of the relevant documents are among those that were read (the first
+      ``len(retrieved_contexts)`` ids, or all ids where there are no contexts); else by a recall of the report: 1 is
+      all, 0 none;
+    - answer: ``declined`` where a metric found so or the response is blank, else ``right`` at or beyond the
+      threshold of the metric (0.5 where it has none);
+    - grounded: ``grounded`` or ``ungrounded`` by the threshold of faithfulness.
+
+    Intervals are Wilson's, of the cell's share of all samples. Largest cells first, those that work last.
+
+    >>> from steelyard import evaluate_rag
+    >>> sample = {"response": "Rome", "reference": "Paris", "retrieved_ids": ["d2"], "relevance": {"d1": 1}}
+    >>> [cell] = where_it_fails(evaluate_rag([sample], metrics=["contains"])).cells
+    >>> cell.retrieval, cell.answer, cell.grounded, cell.n
+    ('none', 'wrong', 'unknown', 1)
+    >>> cell.remedy
+    'Retrieval finds nothing relevant: look at the query, the index, the wording of both.'
+    """
+    by: dict[str, str] = {}
+    samples = aligned_samples(report)
+    retrieval = _retrieval(report, samples, by)
+    answer = _answer(report, samples, by)
+    grounded = _grounded(report, by)
+    states: list[Key] = [(retrieval(row), answer(row), grounded(row)) for row in range(len(report.ids))]
+    states = [(found, said, UNKNOWN if said == "declined" else rests) for found, said, rests in states]
+    rows: dict[Key, list[int]] = {}
+    for row, state in enumerate(states):
+        rows.setdefault(state, []).append(row)
+    cells = [_cell(state, members, len(states), _confidence(report)) for state, members in rows.items()]
+    cells.sort(key=lambda cell: (cell.works, -cell.n, RETRIEVAL.index(cell.retrieval), ANSWER.index(cell.answer)))
+    return Failures(cells, by, states)
+
+
+def aligned_samples(report: Report) -> list[Sample | None]:
+    """The sample of each row, None where the report does not hold it."""
+    if [sample.id for sample in report.samples] == report.ids:
+        return list(report.samples)
+    known = {sample.id: sample for sample in report.samples}
+    return [known.get(one) for one in report.ids]
+
+
+def read_documents(sample: Sample) -> list[str] | None:
+    """The distinct ids of what the answer was made from, in order; None where ids are not known."""
+    if sample.retrieved_ids is None:
+        return None
+    read = len(sample.retrieved_contexts or ())
+    ids = list(dict.fromkeys(sample.retrieved_ids))
+    return ids[:read] if 0 < read < len(ids) else ids
+
+
+def relevant_documents(sample: Sample) -> dict[str, float]:
+    """The documents judged relevant (grade above 0) with their grades."""
+    return {doc: grade for doc, grade in (sample.relevance or {}).items() if grade > 0}
+
+
+def _cell(state: Key, rows: list[int], total: int, confidence: float) -> Cell:
+    low, high = wilson(len(rows), total, confidence=confidence)
+    return Cell(*state, rows, len(rows) / total, low, high, _remedy(state))
+
+
+def _remedy(state: Key) -> str:
+    """The remedy of a cell, or of the part of it that is known."""
+    found, said, rests = ("" if word == UNKNOWN else word for word in state)
+    ways: Sequence[Key] = [(found, said, rests), (found, "", ""), ("", said, rests), ("", said, ""), ("", "", rests)]
+    return next((REMEDIES[way] for way in ways if way in REMEDIES), "Its metrics do not tell.")
+
+
+def _confidence(report: Report) -> float:
+    return next((one.confidence for one in report.estimates.values()), 0.95)
+
+
+def _measure(report: Report, order: Sequence[str]) -> str | None:
+    """The label of the first measure in ``order`` that scored anything; of several cut-offs the deepest."""
+    ranked = []
+    for label, note in report.notes.items():
+        base, params = _parsed(note)
+        spelled = [one for one in order if one in {base, f"{note.way} {base}"}]
+        if not spelled or not report.estimates[label].n or not _fits(base, params):
+            continue
+        depth = params.get("k")
+        ranked.append((order.index(spelled[0]), -depth if isinstance(depth, int) else -math.inf, label))
+    return min(ranked)[2] if ranked else None
+
+
+def _parsed(note: MetricNote) -> tuple[str, dict[str, names.Parameter]]:
+    try:
+        return names.parse(note.name)
+    except InputError:  # a metric of the user's own may have any name
+        return note.name, {}
+
+
+def _fits(base: str, params: Mapping[str, names.Parameter]) -> bool:
+    return base != "rubric" or params.get("criteria", "correctness") == "correctness"
+
+
+def _retrieval(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
+    if any(one is not None and one.retrieved_ids is not None and relevant_documents(one) for one in samples):
+        by["retrieval"] = "relevant documents among those that were read"
+        return lambda row: _found(samples[row])
+    label = _measure(report, _BY_RETRIEVAL)
+    if label is None:
+        return _unknown
+    by["retrieval"] = f"{_shown(report, label)}: 1 is all, 0 none"
+    values = report.columns[label].values
+
+    def state(row: int) -> str:
+        value = float(values[row])
+        if math.isnan(value):
+            return UNKNOWN
+        return "all" if passes(value, 1.0) else "none" if passes(-value, 0.0) else "some"
+
+    return state
+
+
+def _found(sample: Sample | None) -> str:
+    wanted = set() if sample is None else set(relevant_documents(sample))
+    read = None if sample is None else read_documents(sample)
+    if not wanted or read is None:
+        return UNKNOWN
+    left = wanted.difference(read)
+    return "all" if not left else "none" if left == wanted else "some"
+
+
+def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
+    label = _measure(report, _BY_ANSWER)
+    decided = _by_threshold(report, label, ("right", "wrong"))
+    declining = _declining(report)
+    if label is not None:
+        by["answer"] = _at_threshold(report, label)
+    if declining:
+        by["answer"] = "; ".join([*filter(None, [by.get("answer")]), "declined by " + ", ".join(declining.values())])
+
+    def state(row: int) -> str:
+        for name in declining:
+            word = _DECLINES[_parsed(report.notes[name])[0]]
+            if report.columns[name].evidence.get(row, {}).get(word) is True:
+                return "declined"
+        sample = samples[row]
+        known = label is not None and sample is not None and sample.response is not None
+        return "declined" if known and sample and not (sample.response or "").strip() else decided(row)
+
+    return state
+
+
+def _declining(report: Report) -> dict[str, str]:
+    """The metrics whose evidence says whether a response declined."""
+    return {
+        label: _shown(report, label)
+        for label, note in report.notes.items()
+        if _parsed(note)[0] in _DECLINES and report.estimates[label].n
+    }
+
+
+def _grounded(report: Report, by: dict[str, str]) -> State:
+    label = _measure(report, _BY_GROUNDS)
+    if label is not None:
+        by["grounded"] = _at_threshold(report, label)
+    return _by_threshold(report, label, ("grounded", "ungrounded"))
+
+
+def _by_threshold(report: Report, label: str | None, words: tuple[str, str]) -> State:
+    if label is None:
+        return _unknown
+    values, note = report.columns[label].values, report.notes[label]
+    limit = _limit(note)
+
+    def state(row: int) -> str:
+        value = float(values[row])
+        if math.isnan(value):
+            return UNKNOWN
+        return words[0] if passes(value, limit, higher_is_better=note.higher_is_better) else words[1]
+
+    return state
+
+
+def _limit(note: MetricNote) -> float:
+    return _THRESHOLD if note.threshold is None else note.threshold
+
+
+def _at_threshold(report: Report, label: str) -> str:
+    note = report.notes[label]
+    return f"{_shown(report, label)} {'≥' if note.higher_is_better else '≤'} {_limit(note):g}"
+
+
+def _shown(report: Report, label: str) -> str:
+    way = report.notes[label].way
+    return f"{label} [{way}]" if way in {"lexical", "judged"} and not label.startswith(f"{way}.") else label
+
+
+def _unknown(row: int) -> str:
+    return UNKNOWN

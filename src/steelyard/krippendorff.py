@@ -1,0 +1,127 @@
+"""Krippendorff's alpha: the agreement of any number of raters, some of whom left gaps.
+
+alpha = 1 - observed / expected disagreement, over all pairs of values that two raters gave to one unit. It is 1 in
+full agreement, 0 where raters agree as chance would have them, and below 0 where they agree less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, Unpack
+
+import numpy as np
+
+from .agreement import Agreement, How, Label, measured
+from .errors import InputError
+from .resampling import FloatArray, SumStatistic
+
+Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+Sums: TypeAlias = Callable[[FloatArray], FloatArray]
+
+MOST = 60
+"""So many distinct values are told apart as categories or ranks; beyond them values are numbers."""
+
+
+def krippendorff_alpha(ratings: Sequence[Sequence[Label]], level: Level = "nominal", **how: Unpack[How]) -> Agreement:
+    """Krippendorff's alpha (2004, 2011): one row per rater, one column per unit, None or NaN where there is no value.
+
+    Disagreement of two values is 1 (``nominal``), the squared distance of their mean ranks (``ordinal``; numbers in
+    their order), or their squared difference (``interval``). ``n`` counts units with two values or more, ``excluded``
+    the others; units are what is resampled. Undefined where all values are equal; without interval at 1.
+
+    >>> round(krippendorff_alpha([[1, 1, 2, None], [1, 1, 2, 2], [1, 2, 2, 2]]).value, 6)
+    0.666667
+    """
+    table = _numbers(ratings, level)
+    paired = (~np.isnan(table)).sum(axis=1) >= 2
+    excluded = int((~paired).sum())
+    rows = table[paired]
+    values = np.unique(rows[~np.isnan(rows)])
+    if len(values) == 1:
+        return Agreement(None, n=len(rows), excluded=excluded, reason="all values are equal")
+    if level != "interval" and len(values) > MOST:
+        raise InputError(
+            f"{len(values)} distinct values: expected at most {MOST}, or the interval level", field="level"
+        )
+    tags = how.get("cluster")
+    if tags is not None:
+        if len(tags) != len(table):
+            raise InputError(f"{len(tags)} tags for {len(table)} units", field="cluster")
+        how["cluster"] = [tags[unit] for unit in np.flatnonzero(paired).tolist()]
+    if level == "interval":
+        parts, finish = _moments(rows), _of_moments
+    else:
+        parts = _coincidences(rows, values)
+        finish = _of_ranks if level == "ordinal" else _of_categories
+    return measured(SumStatistic(f"alpha ({level})", _as_they_are, finish), parts, excluded, how)
+
+
+def _as_they_are(parts: FloatArray) -> FloatArray:
+    return parts
+
+
+def _numbers(ratings: Sequence[Sequence[Label]], level: Level) -> FloatArray:
+    """Units x raters, NaN where there is no value; only at the nominal level may names stand for values."""
+    if len({len(row) for row in ratings}) > 1:
+        raise InputError("every rater has one place per unit: found rows of unequal length")
+    names = sorted({value for row in ratings for value in row if isinstance(value, str)})
+    if names and level != "nominal":
+        raise InputError(f"the {level} level needs numbers, found {names[0]!r}")
+    if names and any(value is not None and not isinstance(value, str) for row in ratings for value in row):
+        raise InputError("found both names and numbers among the values")
+    number: dict[Label, float] = {name: float(place) for place, name in enumerate(names)}
+    cells = [[np.nan if value is None else number.get(value, value) for value in row] for row in ratings]
+    return np.array(cells, dtype=np.float64).T
+
+
+def _moments(rows: FloatArray) -> FloatArray:
+    """Per unit: summed disagreement, count, sum of squares and sum of its values."""
+    there = ~np.isnan(rows)
+    count = there.sum(axis=1)
+    centred = np.where(there, rows - np.nanmean(rows), 0.0)  # sums of squares of centred numbers lose no digits
+    total, squares = centred.sum(axis=1), (centred**2).sum(axis=1)
+    return np.column_stack([2 * (count * squares - total**2) / (count - 1), count, squares, total])
+
+
+def _of_moments(sums: FloatArray) -> FloatArray:
+    apart, count, squares, total = np.moveaxis(sums, -1, 0)
+    return _alpha(apart, 2 * (count * squares - total**2), count, squares)
+
+
+def _coincidences(rows: FloatArray, values: FloatArray) -> FloatArray:
+    """Per unit: how often two of its raters gave categories c and d, over one less than the number of its raters."""
+    counts = (rows[:, :, None] == values).sum(axis=1).astype(np.float64)
+    pairs = counts[:, :, None] * counts[:, None, :]
+    diagonal = np.arange(len(values))
+    pairs[:, diagonal, diagonal] -= counts
+    pairs /= (counts.sum(axis=1) - 1)[:, None, None]
+    flat: FloatArray = pairs.reshape(len(rows), len(values) ** 2)
+    return flat
+
+
+def _table(sums: FloatArray) -> FloatArray:
+    k = round(sums.shape[-1] ** 0.5)
+    return sums.reshape(*sums.shape[:-1], k, k)
+
+
+def _of_categories(sums: FloatArray) -> FloatArray:
+    table = _table(sums)
+    sizes = table.sum(axis=-1)
+    count = sizes.sum(axis=-1)
+    apart = count - np.trace(table, axis1=-2, axis2=-1)
+    return _alpha(apart, count**2 - (sizes**2).sum(axis=-1), count, count)
+
+
+def _of_ranks(sums: FloatArray) -> FloatArray:
+    table = _table(sums)
+    sizes = table.sum(axis=-1)
+    count = sizes.sum(axis=-1)
+    ranks = np.cumsum(sizes, axis=-1) - sizes / 2 - count[..., None] / 2  # mean ranks, 0 in the middle
+    squares, total = (sizes * ranks**2).sum(axis=-1), (sizes * ranks).sum(axis=-1)
+    together = (table * ranks[..., :, None] * ranks[..., None, :]).sum(axis=(-1, -2))
+    return _alpha(2 * (squares - together), 2 * (count * squares - total**2), count, squares)
+
+
+def _alpha(apart: FloatArray, by_chance: FloatArray, count: FloatArray, scale: FloatArray) -> FloatArray:
+    """From disagreement summed over pairs within units, and over all pairs of values; NaN where no two differ."""
+    return np.where(by_chance > 1e-12 * count * scale, 1 - (count - 1) * apart / by_chance, np.nan)

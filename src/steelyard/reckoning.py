@@ -1,0 +1,126 @@
+"""What a run would ask, reckoned without asking.
+
+Rules of this file: nothing is sent and nothing is written. Replies that the ledger holds are used; for the others the
+rules are driven by plausible ones (three items a list, one sentence a text), so that all but the first requests of a
+rule are an estimate, as is every number of tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from .asking import cost_of, printable, room_for
+from .embedder import Embedder
+from .errors import AskFailed, BadReply
+from .flow import Ask, Embed, Request, Vector, play
+from .judge import LLMJudge
+from .ledger import Ledger, request_key
+from .purse import tokens_of
+from .records import Undefined
+from .shapes import digest_of, example_of
+from .trace import Cell
+
+
+class Reckoning(Struct):
+    """How many cells there are, what is in the ledger, and what must be asked beyond that.
+
+    ``calls`` are calls of judge and embedder, ``embedded`` texts; tokens and ``cost`` are those of the calls. ``cost``
+    is None where no price is known.
+    """
+
+    cells: int = 0
+    undefined: int = 0
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    embedded: int = 0
+    cost: float | None = None
+
+
+def reckon(cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: Ledger) -> Reckoning:
+    """Play every cell without a judge, and sum up what it would ask; equal requests count once."""
+    clerk = _Clerk(judge, embedder, ledger)
+    for cell in cells:
+        clerk.count(cell)
+    return clerk.total()
+
+
+class _Clerk:
+    """Answers requests with what is known or plausible, and writes down what they would cost."""
+
+    def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: Ledger) -> None:
+        self.judge, self.embedder, self.ledger = judge, embedder, ledger
+        self.sum = Reckoning()
+        self._embedded_tokens = 0
+        self._repeat = 0
+        self._seen: set[str] = set()
+
+    def count(self, cell: Cell) -> None:
+        self.sum.cells += 1
+        self._repeat = cell.repeat
+        try:
+            self.sum.undefined += isinstance(play(cell.start(), self._answer), Undefined)
+        except Exception:  # noqa: BLE001, S110 - a plausible reply need not please a rule; what it asked is counted
+            pass
+
+    def total(self) -> Reckoning:
+        done = self.sum
+        if self.embedder is not None:
+            done.calls += math.ceil(done.embedded / self.embedder.batch)
+            done.prompt_tokens += self._embedded_tokens
+            if self.embedder.price is not None:
+                done.cost = (done.cost or 0.0) + self._embedded_tokens * self.embedder.price / 1e6
+        return done
+
+    def _answer(self, request: Request) -> object:
+        return self._reply(request) if isinstance(request, Ask) else self._vectors(request)
+
+    def _reply(self, ask: Ask) -> Struct:
+        if self.judge is None:
+            raise AskFailed("no_judge", "the rule asks a judge, and none was given")
+        prompt = printable(ask.prompt)
+        key = request_key(prompt, digest_of(ask.shape), self.judge.identity, ask.draw, self._repeat)
+        new = key not in self._seen
+        self._seen.add(key)
+        entry = self.ledger.reply(key) if self.judge.kept else None
+        if entry is not None:
+            self.sum.cached += new
+            return msgspec.json.decode(entry.parsed, type=ask.shape)
+        tokens = tokens_of(prompt)
+        room_for(self.judge, tokens)
+        try:
+            reply = example_of(ask.shape)
+        except msgspec.ValidationError as error:
+            raise BadReply("wrong_schema", f"no example fits the shape: {error}") from None
+        if new:
+            self._charge(self.judge, tokens, tokens_of(msgspec.json.encode(reply).decode()))
+        return reply
+
+    def _charge(self, judge: LLMJudge, prompt: int, completion: int) -> None:
+        self.sum.calls += 1
+        self.sum.prompt_tokens += prompt
+        self.sum.completion_tokens += completion
+        if (cost := cost_of(judge, prompt, completion)) is not None:
+            self.sum.cost = (self.sum.cost or 0.0) + cost
+
+    def _vectors(self, embed: Embed) -> list[Vector]:
+        if self.embedder is None:
+            raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
+        vectors: list[Vector] = []
+        new = False
+        for text in map(printable, embed.texts):
+            key = request_key(text, b"embedding", self.embedder.identity)
+            known = self.ledger.vector(key) if self.embedder.kept else None
+            if known is None and key not in self._seen:
+                new = True
+                self.sum.embedded += 1
+                self._embedded_tokens += tokens_of(text)
+            self._seen.add(key)
+            vectors.append((1.0,) if known is None else known)
+        self.sum.cached += not new
+        return vectors if len({len(vector) for vector in vectors}) == 1 else [(1.0,)] * len(vectors)

@@ -1,0 +1,245 @@
+"""The gate: refuse first, subtract second."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from xml.etree import ElementTree
+
+import msgspec
+import numpy as np
+import pytest
+
+from steelyard.compare import compare
+from steelyard.errors import InputError
+from steelyard.pool import Column
+from steelyard.pooling import pool_report
+from steelyard.records import Sample
+from steelyard.render import comparison as render
+from steelyard.report import DatasetNote, MetricNote, Report
+
+
+def report(
+    scores: dict[str, list[float | str | None]],
+    *,
+    tags: list[str] | None = None,
+    way: str = "judged",
+    higher: bool = True,
+    threshold: float | None = 0.5,
+    ids: list[str] | None = None,
+) -> Report:
+    """A report from plain scores: a number, None for undefined, text for the reason of a failure."""
+    count = len(next(iter(scores.values())))
+    names = ids or [f"q{number}" for number in range(1, count + 1)]
+    made = Report(ids=names, judge="a judge", dataset=DatasetNote("d", None, "abc"), system="sys")
+    made.samples = [Sample(id=name, tags={} if tags is None else {"kind": tags[row]}) for row, name in enumerate(names)]
+    for label, cells in scores.items():
+        column = Column(np.array([cell if isinstance(cell, float | int) else math.nan for cell in cells]))
+        column.failed = {row: cell for row, cell in enumerate(cells) if isinstance(cell, str)}
+        column.undefined = {row: "not applicable" for row, cell in enumerate(cells) if cell is None}
+        made.columns[label] = column
+        made.notes[label] = MetricNote(label, way, higher_is_better=higher, threshold=threshold)
+    pool_report(made, by=(), clusters=None, confidence=0.95, seed=0)
+    return made
+
+
+def test_a01_failures_are_no_progress() -> None:
+    """Paired on the three shared scores: no change; the failure blocks instead of raising the mean."""
+    before = report({"faithfulness": [0.9, 0.1, 0.8, 0.9]})
+    after = report({"faithfulness": [0.9, "http_500", 0.8, 0.9]})
+    found = compare(after, before)
+    assert (found.deltas[0].n, found.deltas[0].delta) == (3, 0.0)
+    assert found.deltas[0].words() == "too few samples"
+    assert not found.passed
+    assert found.exit_code == 3
+    assert "1 of 4 failed (25.0%; allowed 0.0%)" in found.blockers[0]
+    assert found.notes == ["faithfulness: 4 scored before, 3 now"]
+    assert compare(after, before, max_failed=0.25).passed
+
+
+FIRST = (
+    [0.8, 0.55, 1.0, 0.4, 0.95, 0.7, 0.6, 0.85, 0.3, 0.75],
+    [0.85, 0.45, 0.95, 0.55, 0.9, 0.6, 0.75, 0.8, 0.45, 0.7],
+)
+SECOND = (
+    [0.9, 0.85, 0.95, 0.8, 0.9, 0.88, 0.92, 0.86, 0.94, 0.9],
+    [0.8, 0.8, 0.83, 0.72, 0.8, 0.82, 0.81, 0.77, 0.84, 0.83],
+)
+
+
+@pytest.mark.parametrize("significant", [False, True])
+def test_a04_noise_passes_and_a_drop_does_not(significant: bool) -> None:
+    """The same system judged twice is no change; a real drop is a regression."""
+    same = compare(*(report({"m": list(side)}) for side in reversed(FIRST)), significant=significant)
+    assert same.deltas[0].delta == pytest.approx(0.01)
+    assert same.deltas[0].p == pytest.approx(0.880859375)
+    assert (same.deltas[0].words(), same.passed, same.exit_code) == ("no detectable change", True, 0)
+    worse = compare(*(report({"m": list(side)}) for side in reversed(SECOND)), significant=significant)
+    assert worse.deltas[0].delta == pytest.approx(-0.088)
+    assert worse.deltas[0].p == pytest.approx(0.001953125)
+    assert (worse.deltas[0].words(), worse.passed, worse.exit_code) == ("worse", False, 2)
+    assert [one.sample for one in worse.deltas[0].worst[:2]] == ["q3", "q7"]
+    assert (worse.deltas[0].win, worse.deltas[0].tie, worse.deltas[0].loss) == (0, 0, 10)
+
+
+def test_tolerance_is_absolute_and_rounding_never_counts() -> None:
+    """A drop of exactly the tolerance passes; beyond it fails; tolerances may differ by metric."""
+    before, after = report({"a": [0.5] * 8, "b": [0.5] * 8}), report({"a": [0.49] * 8, "b": [0.4] * 8})
+    assert [one.metric for one in compare(after, before).regressions] == ["b"]
+    assert compare(after, before, tolerances={"b": 0.1}).passed
+    assert compare(before, after).improvements[0].metric == "b"
+
+
+def test_lower_is_better_is_signed() -> None:
+    """Negative is worse, whatever the direction of the metric; the interval follows the sign."""
+    before = report({"noise": [0.1, 0.2, 0.1, 0.3, 0.2, 0.1]}, higher=False)
+    after = report({"noise": [0.3, 0.4, 0.5, 0.5, 0.4, 0.2]}, higher=False)
+    one = compare(after, before).deltas[0]
+    assert one.delta is not None
+    assert one.delta < 0
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low <= one.delta <= one.high < 0
+    assert one.loss == 6
+    assert one.regression
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dataset": DatasetNote("d", None, "other")}, "another dataset"),
+        ({"judge": "another judge"}, "another judge"),
+        ({"embedder": "e"}, "another embedder"),
+        ({"policy": {"missing": "skip"}}, "another policy: missing=none before, skip now"),
+        ({"notes": {"m": MetricNote("m", "judged", revision=2)}}, "revision 1 before, 2 now"),
+        ({"notes": {"m": MetricNote("m", "lexical")}}, "way 'judged' before, 'lexical' now"),
+        ({"notes": {"m": MetricNote("m@5", "judged")}}, "name 'm' before, 'm@5' now"),
+    ],
+)
+def test_every_blocker(change: dict[str, object], words: str) -> None:
+    """Another dataset, judge, policy, revision or way refuses the comparison, whatever the numbers say."""
+    before = report({"m": [0.5] * 8})
+    after = dataclasses.replace(report({"m": [0.9] * 8}), **change)
+    found = compare(after, before)
+    assert words in " ".join(found.blockers)
+    assert (found.passed, found.exit_code) == (False, 3)
+
+
+def test_seeds_and_levels_are_no_blocker() -> None:
+    """How sure a number is may differ between two reports."""
+    before, after = report({"m": [0.5] * 8}), report({"m": [0.5] * 8})
+    before.policy, after.policy = {"seed": 0, "confidence": 0.9}, {"seed": 1, "confidence": 0.95}
+    assert compare(after, before).passed
+
+
+def test_a_judge_blocks_only_where_it_was_asked() -> None:
+    """Lexical metrics are the same whichever judge stood by."""
+    before, after = report({"m": [0.5] * 8}, way="lexical"), report({"m": [0.5] * 8}, way="lexical")
+    after.judge = "another"
+    assert compare(after, before).passed
+
+
+def test_lost_and_new_metrics() -> None:
+    """A metric that is gone, or has lost every score, is a regression; a new one is not an improvement."""
+    both = report({"a": [0.5] * 6, "b": [0.5] * 6})
+    gone = compare(report({"a": [0.5] * 6}), both)
+    assert [(one.metric, one.verdict) for one in gone.regressions] == [("b", "lost")]
+    empty = compare(report({"a": [0.5] * 6, "b": [None] * 6}), both)
+    assert [(one.metric, one.verdict, one.words()) for one in empty.regressions] == [("b", "lost", "lost its samples")]
+    new = compare(both, report({"a": [0.5] * 6}))
+    assert new.passed
+    assert new.improvements == []
+    assert new.deltas[1].verdict == "new"
+
+
+def test_slices_are_compared_where_asked() -> None:
+    """A drop that one slice hides in the whole shows by its tag."""
+    tags = ["x"] * 8 + ["y"] * 8
+    before = report({"m": [0.5] * 16}, tags=tags)
+    after = report({"m": [0.9] * 8 + [0.2] * 8}, tags=tags)
+    found = compare(after, before, by="kind")
+    assert [(one.slice, one.verdict) for one in found.deltas] == [
+        ("", "better"),
+        ("kind=x", "better"),
+        ("kind=y", "worse"),
+    ]
+    assert found.regressions[0].worst[0].sample == "q9"
+    with pytest.raises(InputError, match="tags here: kind"):
+        compare(after, before, by="sort")
+
+
+def test_samples_on_one_side_are_named() -> None:
+    """Pairs are made by id, and who has no partner is listed."""
+    before = report({"m": [0.1, 0.2, 0.3]}, ids=["a", "b", "c"])
+    after = report({"m": [0.3, 0.2, 0.9]}, ids=["c", "b", "z"])
+    found = compare(after, before)
+    assert (found.n_paired, found.only_baseline, found.only_current) == (2, ["a"], ["z"])
+    assert found.deltas[0].delta == 0.0
+
+
+def test_flips_are_counted() -> None:
+    """Pass to fail and fail to pass, by the threshold of the metric."""
+    found = compare(report({"m": [0.9, 0.1, 0.4, 0.8]}), report({"m": [0.2, 0.6, 0.7, 0.8]}))
+    assert (found.deltas[0].to_fail, found.deltas[0].to_pass) == (2, 1)
+
+
+def test_the_gate_passes_a_noisy_judge() -> None:
+    """Two runs of one system under a noisy judge pass with significant for at least 95 of 100 seeds.
+
+    A drop is falsely found for 2.5 % of seeds by design; 300 seeds tell that from 5 %.
+    """
+    passed = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        truth = rng.random((3, 60))
+        runs = [
+            report({f"m{at}": np.clip(row + rng.normal(0, 0.15, 60), 0, 1).tolist() for at, row in enumerate(truth)})
+            for _ in range(2)
+        ]
+        passed += compare(*runs, significant=True).passed
+    assert passed >= 285
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tolerance": -0.1},
+        {"alpha": 0.0},
+        {"max_failed": 2.0},
+        {"metrics": ["x"]},
+        {"tolerances": {"x": 0.1}},
+        {"tolerance": math.nan},
+    ],
+)
+def test_senseless_limits_are_refused(wrong: dict[str, object]) -> None:
+    """A tolerance below zero, an alpha of zero, a metric that is not there."""
+    both = report({"m": [0.5] * 6})
+    with pytest.raises(InputError):
+        compare(both, both, **wrong)  # type: ignore[arg-type]
+
+
+def hostile() -> str:
+    """A sample id that tries to break every format."""
+    return '<img src=x onerror=alert(1)>|"&\n::error::x'
+
+
+def test_every_rendering_names_the_regression_and_survives_hostile_ids() -> None:
+    """Table, Markdown, JSON, JUnit and annotations; ids stay text in each."""
+    ids = [hostile(), *(f"q{number}" for number in range(9))]
+    found = compare(report({"m": [0.2] * 10}, ids=ids), report({"m": [0.9] * 10}, ids=ids))
+    assert "FAIL: 1 regressions (m)" in render.text(found)
+    assert "-0.7000" in render.text(found)
+    shown = render.markdown(found)
+    assert shown.startswith(render.MARKER)
+    assert "\\<img src=x onerror=alert(1)\\>\\|" in shown
+    plain = json.loads(render.as_json(found))
+    assert (plain["passed"], plain["exit_code"]) == (False, 2)
+    assert msgspec.convert(plain["deltas"][0]["delta"], float) == pytest.approx(-0.7)
+    tree = ElementTree.fromstring(render.junit(found))
+    failure = tree.find("testcase/failure")
+    assert failure is not None
+    assert hostile() in (failure.text or "")
+    (line,) = render.annotations(found).splitlines()
+    assert line.startswith("::error title=steelyard: regression::m -0.7000")
+    assert "<img" not in render.fragment(found)

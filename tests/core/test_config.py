@@ -1,0 +1,82 @@
+"""Configuration files: three formats, one record, errors with a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.config import MetricSettings, read_config, settings
+from steelyard.errors import InputError
+
+YAML = """
+data: samples.jsonl
+name: nightly
+fields: {user_input: question}
+judge: {model: "openai:gpt-4o-mini", temperature: 0.2, price: [0.15, 0.6]}
+workers: 8
+by: [question_type]
+metrics:
+  - exact_match
+  - faithfulness: {threshold: 0.7, pass_rate: 0.9}
+  - {answer_relevancy: {strictness: 3, threshold: 0.5}}
+outputs: {dir: out, save: [failed, all]}
+"""
+TOML = """
+data = "samples.jsonl"
+metrics = ["exact_match", {answer_relevancy = {strictness = 5}}]
+[outputs]
+save = ["passed"]
+"""
+JSON = '{"data": ["a.jsonl", "b.csv"], "metrics": ["map"]}'
+
+
+def write(tmp_path: Path, name: str, text: str) -> Path:
+    """A configuration file."""
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_three_formats(tmp_path: Path) -> None:
+    """YAML, TOML and JSON are read alike; paths are relative to the file."""
+    config = read_config(write(tmp_path, "c.yaml", YAML))
+    assert config.data == [str(tmp_path / "samples.jsonl")]
+    assert config.workers == 8
+    assert settings(config)[1:] == [
+        MetricSettings("faithfulness", 0.7, 0.9),
+        MetricSettings("answer_relevancy(strictness=3)", 0.5),
+    ]
+    assert settings(read_config(write(tmp_path, "c.toml", TOML)))[1].name == "answer_relevancy(strictness=5)"
+    assert read_config(write(tmp_path, "c.json", JSON)).data == [str(tmp_path / "a.jsonl"), str(tmp_path / "b.csv")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("c.yaml", "data: [", "c.yaml:1: not YAML"),
+        ("c.yaml", "- a\n- b", "expected settings by name, found list"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nworkrs: 3", r"c.yaml: \$: no such setting 'workrs': did you mean workers"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nworkers: many", r"\$.workers: expected `int`, got `str`"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nworkers: 0", r"\$.workers: expected at least 1"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {save: [most]}", r"\$.outputs.save\[0\]: invalid enum value"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {die: x}", r"\$.outputs: no such setting 'die': did you mean dir"),
+        ("c.yaml", "data: s.jsonl\nmetrics: []", r"\$.metrics: expected at least one"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [{a: {}, b: {}}]", r"\$.metrics\[0\]: expected one metric"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [{a: {threshold: high}}]", r"\$.metrics\[0\].a.threshold: expected a number"),
+        ("c.yaml", "metrics: [map]", "missing required field `data`"),
+        ("c.toml", "data = ", "not TOML"),
+        ("c.json", "{", "not JSON"),
+        ("c.ini", "x", "a configuration is .yaml"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_path(tmp_path: Path, name: str, text: str, words: str) -> None:
+    """Each mistake is one line with the file and the path of the setting."""
+    with pytest.raises(InputError, match=words):
+        read_config(write(tmp_path, name, text))
+
+
+def test_yaml_builds_plain_data_only(tmp_path: Path) -> None:
+    """A tag that would call Python is refused."""
+    with pytest.raises(InputError, match="not YAML"):
+        read_config(write(tmp_path, "c.yaml", "data: !!python/object/apply:os.system ['true']"))
