@@ -1,24 +1,131 @@
-"""The structure of the package: floors, sizes, names."""
+"""The structure of the package: floors, sizes, names, the public surface."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "steelyard"
+MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 
-FLOORS = [
-    ["errors", "records", "flow", "trec_names", "names"],
-    ["*sums*"],
-    ["batch", "metric", "metrics", "shelf"],
-    ["*files*"],
-    ["*world*"],
-    ["systems"],
-    ["*verbs*"],
-    ["render", "cli", "__init__"],
-]
-"""Filled in below: a module imports only from lower floors, or from a module that stands before it on its own."""
+FLOORS = {
+    0: "errors records flow names trec_names",
+    1: """stats distributions resampling significance power agreement pool text language stopwords numerals scripts
+        sentences labels lines shapes replies vectors cells placing rankings judgements join""",
+    2: "batch metric metrics shelf",
+    3: "trec trec_output beir samples fields intake rows values dataset convert check report report_json store config plan",
+    4: "ledger judge embedder local_embedder limiter purse endpoint engine",
+    5: "systems",
+    6: """pooling judging evaluate_rankings evaluate_samples suite comparison compare line_up gate run_config demo""",
+    7: "render cli pytest_plugin __init__ __main__",
+}
+"""A module imports from its own floor, without cycles, and from the floors below."""
+
+SEAMS = {
+    ("report", "render"),  # a record's methods that show it import their renderer when they are called
+    ("comparison", "render"),
+    ("run_config", "render"),
+    ("demo", "render"),
+    ("report", "report_json"),  # which is the other half of report
+    ("report", "__init__"),  # the version
+}
+
+BANNED = {"utils", "util", "helpers", "helper", "common", "base", "manager", "handler", "service", "misc"}
+
+
+def name_of(path: Path) -> str:
+    """The module or package below ``steelyard`` that a file belongs to."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def floor_of(name: str) -> int:
+    """The floor of a module; one that is on no list is an error of its author's."""
+    return next(floor for floor, names in FLOORS.items() if name in names.split())
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of ours that a file imports, inside functions too; for the type checker alone does not count."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []
+    depth = len(path.relative_to(SOURCE).parts)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level == depth:
+            names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+            found |= {
+                name if (SOURCE / name).exists() or (SOURCE / f"{name}.py").exists() else "__init__" for name in names
+            }
+        elif node.level == 0 and (node.module or "").startswith("steelyard"):
+            found.add((node.module or "").split(".")[1] if "." in (node.module or "") else "__init__")
+    return found - {name_of(path)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_down(path: Path) -> None:
+    """A module imports only from its own floor and from lower ones; the seams are named."""
+    here = name_of(path)
+    up = [one for one in imports(path) if floor_of(one) > floor_of(here) and (here, one) not in SEAMS]
+    assert not up, f"{here} imports {up}"
+
+
+def test_no_floor_has_a_cycle() -> None:
+    """Within a floor, too, imports have a direction."""
+    graph: dict[str, set[str]] = {}
+    for path in MODULES:
+        here = name_of(path)
+        graph.setdefault(here, set()).update(one for one in imports(path) if (here, one) not in SEAMS)
+    list(TopologicalSorter(graph).static_order())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_file_holds_one_noun(path: Path) -> None:
+    """No file grows past about 400 lines, and none is named for what it is not."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 410
+    assert path.stem not in BANNED
+
+
+def test_importing_is_silent_and_light() -> None:
+    """``import steelyard`` prints nothing, patches nothing and loads none of the heavy libraries."""
+    code = (
+        "import asyncio, sys; before = asyncio.run; import steelyard; "
+        "heavy = {'numpy', 'polars', 'scipy', 'pandas', 'aiohttp', 'rich', 'typer', 'jinja2', 'rapidfuzz', 'msgspec'}; "
+        "assert asyncio.run is before; assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_every_public_name_is_there() -> None:
+    """What ``__all__`` promises can be imported, and the type checker is told the same."""
+    import steelyard
+
+    for name in steelyard.__all__:
+        assert getattr(steelyard, name) is not None
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {
+        (node.module, alias.asname)
+        for node in ast.walk(block)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == {(module, name) for module, names in steelyard._WHERE.items() for name in names}
+
+
+def test_submodules_do_not_hide_functions() -> None:
+    """Importing the module ``steelyard.compare`` leaves ``steelyard.compare`` the function."""
+    import steelyard
+    import steelyard.compare
+    import steelyard.metric
+
+    assert callable(steelyard.compare)
+    assert callable(steelyard.metric)

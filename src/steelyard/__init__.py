@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .beir import read_beir as read_beir
     from .beir import write_beir as write_beir
-    from .compare import Comparison as Comparison
-    from .compare import MetricDelta as MetricDelta
     from .compare import compare as compare
+    from .comparison import Comparison as Comparison
+    from .comparison import MetricDelta as MetricDelta
     from .dataset import Dataset as Dataset
     from .dataset import EvalQuery as EvalQuery
     from .errors import (
@@ -191,7 +191,8 @@ _WHERE = {
     "records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),
     "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
-    "compare": ("compare", "Comparison", "MetricDelta"),
+    "compare": ("compare",),
+    "comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "suite": ("BenchmarkSuite",),
     "metric": ("metric", "ranking_metric", "register_metric", "Metric"),

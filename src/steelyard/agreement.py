@@ -22,7 +22,7 @@ from .stats import Cluster, Method, interval, wilson
 Label: TypeAlias = str | float | None
 """A category's name, a number, or a rating; None where the rater gave none."""
 
-MANY = 500
+MANY = 300
 """Beyond so many pairs Kendall's tau is not resampled, since that needs a table of all pairs of pairs."""
 
 
@@ -183,7 +183,7 @@ def spearman(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]
 def kendall_tau(first: Sequence[Label], second: Sequence[Label], **how: Unpack[How]) -> Agreement:
     """Kendall's tau-b (1945): concordant minus discordant pairs, corrected for ties, in [-1, 1].
 
-    Undefined where a side is constant. Beyond 500 pairs the interval is the jackknife's.
+    Undefined where a side is constant. Beyond 300 pairs the interval is the jackknife's.
 
     >>> round(kendall_tau([1, 2, 3, 4], [1, 2, 4, 3]).value, 6)
     0.666667

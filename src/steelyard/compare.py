@@ -8,14 +8,14 @@ negative is worse. A metric that lost its samples is a regression, whatever the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec.structs import replace
 
+from .comparison import Change, Comparison, MetricDelta, Verdict
 from .errors import InputError, UnknownName
 from .names import did_you_mean
-from .pool import groups, passes, rows_of, statistic_for
+from .pool import FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
 from .records import Json
 from .report import MetricNote, Report
@@ -28,123 +28,6 @@ NOISE = 1e-9
 WORST = 10
 NOT_COMPARED = ("confidence", "seed", "repeats")
 """Parts of a policy that change how sure a number is, not what it is."""
-
-Verdict: TypeAlias = Literal["better", "same", "worse", "lost", "new"]
-
-
-class Change(Struct, frozen=True):
-    """One sample that moved."""
-
-    sample: str
-    baseline: float
-    current: float
-
-    @property
-    def delta(self) -> float:
-        """current - baseline, unsigned by direction."""
-        return self.current - self.baseline
-
-
-class MetricDelta(Struct, frozen=True, kw_only=True):
-    """One metric, over all samples or one slice, before and after.
-
-    ``baseline`` and ``current`` are pooled over the ``n`` pairs that have a score on both sides; ``delta`` is signed so
-    that negative is worse. ``low`` and ``high`` bound it; ``p`` is the paired randomisation test's, ``p_adjusted``
-    Holm's. ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8.
-    """
-
-    metric: str
-    slice: str = ""
-    way: str = ""
-    higher_is_better: bool = True
-    baseline: float | None = None
-    current: float | None = None
-    delta: float | None = None
-    n: int = 0
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    test: str = ""
-    win: int = 0
-    tie: int = 0
-    loss: int = 0
-    detectable: float | None = None
-    tolerance: float = 0.0
-    verdict: Verdict = "same"
-    regression: bool = False
-    to_fail: int = 0
-    to_pass: int = 0
-    unscored_baseline: int = 0
-    unscored_current: int = 0
-    worst: list[Change] = field(default_factory=list)
-
-    def words(self, alpha: float = 0.05) -> str:
-        """The verdict in words: worse, better, no detectable change, too few samples, lost, new."""
-        if self.verdict in {"lost", "new"}:
-            return "lost its samples" if self.verdict == "lost" else "new"
-        if self.n < 6 and self.p is not None and self.p > alpha:
-            return "too few samples"  # fewer than 6 pairs cannot reach p = 0.05 whatever they show
-        if self.p_adjusted is None or self.p_adjusted > alpha:
-            return "no detectable change"
-        return "worse" if (self.delta or 0.0) < 0 else "better"
-
-
-class Comparison(Struct, frozen=True, kw_only=True):
-    """Two reports side by side. ``passed`` is what the command line exits by."""
-
-    baseline: str
-    current: str
-    blockers: list[str] = field(default_factory=list)
-    deltas: list[MetricDelta] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    n_paired: int = 0
-    only_baseline: list[str] = field(default_factory=list)
-    only_current: list[str] = field(default_factory=list)
-    alpha: float = 0.05
-    significant: bool = False
-    confidence: float = 0.95
-
-    @property
-    def comparable(self) -> bool:
-        """Whether the two reports may be compared at all."""
-        return not self.blockers
-
-    @property
-    def regressions(self) -> list[MetricDelta]:
-        """Drops beyond the tolerance, and lost populations."""
-        return [one for one in self.deltas if one.regression]
-
-    @property
-    def improvements(self) -> list[MetricDelta]:
-        """Gains beyond the tolerance."""
-        return [one for one in self.deltas if one.verdict == "better"]
-
-    @property
-    def passed(self) -> bool:
-        """No blocker and no regression."""
-        return self.comparable and not self.regressions
-
-    @property
-    def exit_code(self) -> int:
-        """0 passed, 2 a regression, 3 not comparable."""
-        return 3 if not self.comparable else 2 if self.regressions else 0
-
-    def __str__(self) -> str:
-        from .render.comparison import text
-
-        return text(self)
-
-    def markdown(self) -> str:
-        """For a pull request."""
-        from .render.comparison import markdown
-
-        return markdown(self)
-
-    def _repr_html_(self) -> str:
-        from .render.comparison import fragment
-
-        return fragment(self)
 
 
 def compare(
@@ -261,18 +144,18 @@ def _delta(
         metric=label, slice=part, way=note.way, higher_is_better=note.higher_is_better, tolerance=tolerance
     )
     if before is None or after is None:
-        return _changed(plain, verdict="new" if before is None else "lost", regression=after is None)
+        return replace(plain, verdict="new" if before is None else "lost", regression=after is None)
     old = before.values[[pair[0] for pair in pairs]] if pairs else np.empty(0)
     new = after.values[[pair[1] for pair in pairs]] if pairs else np.empty(0)
     scored_old, scored_new = ~np.isnan(old), ~np.isnan(new)
     both = np.flatnonzero(scored_old & scored_new)
-    plain = _changed(
+    plain = replace(
         plain, n=len(both), unscored_baseline=int((~scored_old).sum()), unscored_current=int((~scored_new).sum())
     )
     if not len(both):
         if scored_old.any() and not scored_new.any():
-            return _changed(plain, verdict="lost", regression=True)
-        return _changed(plain, verdict="new") if scored_new.any() else plain
+            return replace(plain, verdict="lost", regression=True)
+        return replace(plain, verdict="new") if scored_new.any() else plain
     statistic = statistic_for(note.pool)
     rows_old = rows_of(before, [pairs[at][0] for at in both.tolist()], note.pool, label)
     rows_new = rows_of(after, [pairs[at][1] for at in both.tolist()], note.pool, label)
@@ -286,7 +169,7 @@ def _delta(
     ends = [None if end is None else sign * end for end in (spread.low, spread.high)]
     value_old, value_new = float(statistic(rows_old)), float(statistic(rows_new))
     flips = _flips(old[both], new[both], note)
-    return _changed(
+    return replace(
         plain,
         baseline=value_old,
         current=value_new,
@@ -305,13 +188,7 @@ def _delta(
     )
 
 
-def _changed(one: MetricDelta, **changes: object) -> MetricDelta:
-    from msgspec.structs import replace
-
-    return replace(one, **changes)
-
-
-def _detectable(differences: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float | None:
+def _detectable(differences: FloatArray) -> float | None:
     from .power import detectable_effect
 
     if len(differences) < 2:
@@ -320,8 +197,8 @@ def _detectable(differences: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) 
 
 
 def _flips(
-    old: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    new: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    old: FloatArray,
+    new: FloatArray,
     note: MetricNote,
 ) -> tuple[int, int]:
     if note.threshold is None:
@@ -338,8 +215,8 @@ def _worst(
     current: Report,
     pairs: list[tuple[int, int]],
     both: list[int],
-    old: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    new: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    old: FloatArray,
+    new: FloatArray,
     sign: float,
 ) -> list[Change]:
     """The samples that lost most, largest loss first, ties in the order of the report."""
@@ -354,7 +231,7 @@ def _judged(one: MetricDelta, adjusted: float | None, *, alpha: float, significa
     worse = one.delta < -(one.tolerance + NOISE) and sure
     better = one.delta > one.tolerance + NOISE and sure
     verdict: Verdict = "worse" if worse else "better" if better else "same"
-    return _changed(one, p_adjusted=adjusted, verdict=verdict, regression=worse)
+    return replace(one, p_adjusted=adjusted, verdict=verdict, regression=worse)
 
 
 def _blockers(current: Report, baseline: Report, labels: Sequence[str], max_failed: float) -> list[str]:

@@ -45,6 +45,9 @@ _TOO_LONG = re.compile(
 )
 
 
+_NOTHING = msgspec.Raw()
+
+
 class Answer(Struct, frozen=True):
     """The body of a good answer, how long the call took, and how many calls it needed."""
 
@@ -212,7 +215,7 @@ class Endpoint:
             body = msgspec.json.decode(raw, type=_Body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return Trouble("bad_answer", "the endpoint's answer is not JSON", again=True)
-        if body.error and body.choices is None and body.data is None:
+        if body.error and not (body.choices or body.data):
             return Trouble("server_error", f"the endpoint says: {_said(raw)[0]}", again=True)
         return None
 
@@ -249,8 +252,8 @@ class Endpoint:
 
 
 class _Body(Struct):
-    choices: msgspec.Raw | None = None
-    data: msgspec.Raw | None = None
+    choices: msgspec.Raw = _NOTHING
+    data: msgspec.Raw = _NOTHING
     error: Json = None
 
 

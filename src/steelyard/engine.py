@@ -287,17 +287,20 @@ class _Work:
 
     async def _one(self, wanted: Request, trace: Trace) -> object:
         try:
-            if isinstance(wanted, Ask):
-                if self.asking is None:
-                    raise AskFailed("no_judge", "the rule asks a judge, and none was given")
-                return await self.asking.ask(wanted, trace)
-            if self.embedding is None:
-                raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
-            return await self.embedding.embed(wanted, trace)
+            return await self._asked(wanted, trace)
         except (AskFailed, BadReply):
             raise
         except SteelyardError as error:
             raise _Fatal(error) from None
+
+    async def _asked(self, wanted: Request, trace: Trace) -> object:
+        if isinstance(wanted, Ask):
+            if self.asking is None:
+                raise AskFailed("no_judge", "the rule asks a judge, and none was given")
+            return await self.asking.ask(wanted, trace)
+        if self.embedding is None:
+            raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
+        return await self.embedding.embed(wanted, trace)
 
 
 class _Fatal(Exception):

@@ -318,5 +318,5 @@ def _shown(report: Report, label: str) -> str:
     return f"{label} [{way}]" if way in {"lexical", "judged"} and not label.startswith(f"{way}.") else label
 
 
-def _unknown(row: int) -> str:
+def _unknown(_: int) -> str:
     return UNKNOWN

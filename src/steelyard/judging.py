@@ -135,10 +135,8 @@ def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
     if requests:
         column.requests[row] = requests
     column.usage[row] = usage
-    evidence: dict[str, Json] = {}
-    for draw in draws:
-        if draw.flags:
-            evidence["flags"] = list(draw.flags)
+    flags = list(dict.fromkeys(flag for draw in draws for flag in draw.flags))
+    evidence: dict[str, Json] = {"flags": list[Json](flags)} if flags else {}
     failed = next((draw for draw in draws if draw.error is not None), None)
     if failed is not None and failed.error is not None:
         count = sum(draw.error is not None for draw in draws)
@@ -149,6 +147,9 @@ def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
     outcomes = [draw.outcome for draw in draws]
     values = [one for one in outcomes if isinstance(one, Value)]
     first = values[0] if values else next(one for one in outcomes if isinstance(one, Undefined))
+    own = first.evidence.get("flags")
+    if isinstance(own, list):
+        evidence["flags"] = list(dict.fromkeys([*own, *flags]))  # type: ignore[arg-type]
     if evidence | first.evidence:
         column.evidence[row] = {**first.evidence, **evidence}
     if len(draws) > 1:

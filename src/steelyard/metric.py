@@ -107,7 +107,7 @@ class Metric:
 
 def _hints(rule: Rule) -> dict[str, object]:
     try:
-        return typing.get_type_hints(rule)
+        return typing.get_type_hints(rule, include_extras=True)
     except (NameError, TypeError):  # a user's rule may annotate with names that exist for the type checker only
         return {}
 

@@ -19,7 +19,7 @@ _NAME = re.compile(r"\s*([\w.:/\\-]+?)\s*(?=$|[(@])")
 _KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*")
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*(?=[,)])")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
-_WORD = re.compile(r"[A-Za-z_][\w.-]*")
+_WORD = re.compile(r"\w[\w.-]*")
 _CUTOFF = re.compile(r"\s*@\s*(\d+)\s*$")
 _WORDS: dict[str, Parameter] = {"true": True, "false": False, "none": None}
 
@@ -99,7 +99,7 @@ def _show_value(value: Parameter) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return repr(value)
-    if _WORD.fullmatch(value) and value.lower() not in _WORDS:
+    if _WORD.fullmatch(value) and value.lower() not in _WORDS and not _NUMBER.match(value + ")"):
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

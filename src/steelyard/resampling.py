@@ -10,6 +10,7 @@ generators may change), and no sum goes through a threaded library: equal seeds 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -50,8 +51,9 @@ class SumStatistic(Struct, frozen=True):
 
     def __call__(self, values: FloatArray) -> float:
         """The statistic of the values as they are; NaN where it is undefined."""
+        sums = np.array([math.fsum(column) for column in self.columns(values).T.tolist()])
         with np.errstate(all="ignore"):
-            return float(self.finish(self.columns(values).sum(axis=0)))
+            return float(self.finish(sums))
 
 
 class WeightStatistic(Struct, frozen=True):

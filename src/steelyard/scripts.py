@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _LETTERS = (
     r"\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"  # Thai
@@ -31,16 +31,17 @@ _MARKS = (
 
 # NFKC takes Thai and Lao AM apart into a mark and a vowel sign; the vowel sign still belongs to its consonant.
 _GRAPHEME = rf"[{_LETTERS}][{_MARKS}]*(?:(?<=\u0e4d)\u0e32|(?<=\u0ecd)\u0eb2)?"
-GRAPHEME = re.compile(_GRAPHEME)
-"""One letter of an unspaced script with its marks."""
-
-UNSPACED = re.compile(rf"((?:{_GRAPHEME})+)")
-"""A stretch of text in a script that puts no space between words."""
-
-_BETWEEN = re.compile(rf"(?<=[{_LETTERS}{_MARKS}]) (?=[{_LETTERS}])")
+_STRETCH = rf"((?:{_GRAPHEME})+)"
+_BETWEEN = rf"(?<=[{_LETTERS}{_MARKS}]) (?=[{_LETTERS}])"
 
 _SCRIPTS = {"cjk": "han", "ideographic": "han", "hiragana": "kana", "katakana": "kana", "katakana-hiragana": "kana"}
 _WIDTHS = {"fullwidth", "halfwidth"}
+
+
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    """Compile when first needed: such classes take long, and ASCII text never needs them."""
+    return re.compile(source)
 
 
 def spaced(text: str) -> str:
@@ -51,7 +52,7 @@ def spaced(text: str) -> str:
     >>> spaced("วันนี้").split()
     ['วั', 'น', 'นี้']
     """
-    return text if text.isascii() else GRAPHEME.sub(r" \g<0> ", text)
+    return text if text.isascii() else _pattern(_GRAPHEME).sub(r" \g<0> ", text)
 
 
 def joined(text: str) -> str:
@@ -60,7 +61,25 @@ def joined(text: str) -> str:
     >>> joined("今 天 good 天 气")
     '今天 good 天气'
     """
-    return text if text.isascii() else _BETWEEN.sub("", text)
+    return text if text.isascii() else _pattern(_BETWEEN).sub("", text)
+
+
+def graphemes(text: str) -> list[str]:
+    """The graphemes of the unspaced scripts in a text: each a letter with its marks.
+
+    >>> graphemes("ดี now")
+    ['ดี']
+    """
+    return _pattern(_GRAPHEME).findall(text)
+
+
+def stretches(text: str) -> list[str]:
+    """A text cut into stretches of other scripts and of unspaced scripts, in turn; the first and last may be empty.
+
+    >>> stretches("iPhone手机")
+    ['iPhone', '手机', '']
+    """
+    return _pattern(_STRETCH).split(text)
 
 
 @lru_cache(maxsize=4096)

@@ -8,8 +8,8 @@ counts the others. Values that differ by at most ``TOLERANCE`` are equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -17,20 +17,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from .distributions import student_cdf
 from .errors import InputError
-from .resampling import MEAN, ByteArray, FloatArray, Statistic, random_bytes, statistic_of, units_of
+from .resampling import (
+    MEAN,
+    FloatArray,
+    IndexArray,
+    Statistic,
+    SumStatistic,
+    statistic_of,
+    sums_by_unit,
+    units_of,
+)
 from .stats import Cluster, pairs
-
-IntArray: TypeAlias = NDArray[np.int64]
+from .swaps import all_patterns, all_sums, on_grid, random_patterns, random_sums
 
 TOLERANCE = 1e-9
 """Rounding noise never counts as a difference."""
 
 EXACT = 16
 """Up to so many pairs that differ, all 65,536 sign patterns are looked at."""
-
-BITS = 40
-"""Differences are rounded to this many bits of the largest, so that sums are whole numbers, equal sums are equal
-in any order, and no rounding noise makes or breaks a tie."""
 
 
 class TestResult(Struct, frozen=True):
@@ -86,7 +90,7 @@ def paired_randomisation(
 
     ``first`` and ``second`` hold the same samples in the same order: shape (n,), or (n, columns) for a statistic of
     several. p is the share of ways to swap the two within pairs that give a difference of ``statistic`` at least as
-    large: exact, over all ways, up to 16 pairs that differ; else (b + 1) / (m + 1) over m = ``resamples`` seeded
+    large: exact, over all ways, up to 16 pairs that differ (13 for a plain function); else (b + 1) / (m + 1) over m = ``resamples`` seeded
     random ways, which is never 0 and never too small on average. With ``cluster`` all pairs of a cluster swap together.
 
     >>> paired_randomisation([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.8]).p
@@ -100,6 +104,8 @@ def paired_randomisation(
     if n == 0:
         return TestResult(None, None, 0, "none")
     codes, units = units_of(cluster, n)
+    if isinstance(rule, SumStatistic):
+        return _of_sums(rule, a, b, codes, units, resamples, seed)
     differs = np.abs(a - b) > TOLERANCE
     rows = differs if differs.ndim == 1 else differs.any(axis=1)
     movable = np.flatnonzero(rows) if codes is None else np.unique(codes[rows])
@@ -109,16 +115,47 @@ def paired_randomisation(
         turned[movable] = swap
         side = turned if codes is None else turned[codes]
         side = side if a.ndim == 1 else side[:, None]
-        return rule(np.where(side, b, a)) - rule(np.where(side, a, b))
+        return float(rule(np.where(side, b, a)) - rule(np.where(side, a, b)))
 
     observed = delta(np.zeros(len(movable), dtype=bool))
-    least = abs(observed) - 1e-12 * max(1.0, abs(observed))
-    if 2 ** min(len(movable), 60) <= max(resamples, 2):
-        patterns: Iterator[NDArray[np.bool_]] = _all_patterns(len(movable))
-        hits = sum(abs(delta(swap)) >= least for swap in patterns)
-        return TestResult(hits / 2 ** len(movable), observed, n, "exact randomisation")
-    hits = sum(abs(delta(swap)) >= least for swap in _random_patterns(len(movable), resamples, seed))
-    return TestResult((hits + 1) / (resamples + 1), observed, n, "randomisation")
+    if not math.isfinite(observed):
+        return TestResult(None, None, n, "none")
+    exact = len(movable) <= EXACT and 2 ** len(movable) <= resamples
+    swaps = all_patterns(len(movable)) if exact else random_patterns(len(movable), resamples, seed)
+    return _result(np.array([delta(swap) for swap in swaps]), observed, n, exact=exact)
+
+
+def _of_sums(
+    rule: SumStatistic,
+    a: FloatArray,
+    b: FloatArray,
+    codes: IndexArray | None,
+    units: int,
+    resamples: int,
+    seed: int,
+) -> TestResult:
+    """The test of a function of sums: swapping moves what the two sums differ by, and leaves their total."""
+    first, second = (sums_by_unit(rule, side, codes, units) for side in (a, b))
+    whole, unit = on_grid(first - second)
+    moving = whole[(whole != 0).any(axis=1)]
+    exact = len(moving) <= EXACT
+    apart = (all_sums(moving) if exact else random_sums(whole, resamples, seed)) * unit
+    total, n = (first + second).sum(axis=0), len(a)
+    with np.errstate(all="ignore"):
+        deltas = rule.finish((total + apart) / 2) - rule.finish((total - apart) / 2)
+    observed = rule(a) - rule(b)
+    if not math.isfinite(observed):
+        return TestResult(None, None, n, "none")
+    return _result(deltas, observed, n, exact=exact)
+
+
+def _result(deltas: FloatArray, observed: float, n: int, *, exact: bool) -> TestResult:
+    """From the differences under swaps. One that is undefined counts as large: p must not be too small."""
+    least = abs(observed) - TOLERANCE * max(1.0, abs(observed))
+    hits = int((~(np.abs(deltas) < least)).sum())
+    if exact:
+        return TestResult(hits / len(deltas), observed, n, "exact randomisation")
+    return TestResult((hits + 1) / (len(deltas) + 1), observed, n, "randomisation")
 
 
 def paired_randomisations(
@@ -140,10 +177,10 @@ def paired_randomisations(
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 2 or a.shape != b.shape:
         raise InputError(f"expected two tables, samples x measures, found shapes {a.shape} and {b.shape}")
+    if np.isinf(a).any() or np.isinf(b).any():
+        raise InputError("a value is infinite")
     apart = a - b
     there = ~np.isnan(apart)
-    if np.isinf(apart).any():
-        raise InputError("a value is infinite")
     counts = there.sum(axis=0)
     apart = np.where(there, apart, 0.0)
     deltas = apart.sum(axis=0) / np.maximum(counts, 1)
@@ -151,11 +188,11 @@ def paired_randomisations(
     codes, units = units_of(cluster, len(apart))
     if codes is not None:
         apart = np.column_stack([np.bincount(codes, column, units) for column in apart.T])
-    whole, slack = _whole(apart)
-    moving = (whole != 0).sum(axis=0)
-    sampled = np.flatnonzero(moving > EXACT)
-    hits = _hits(whole[:, sampled], slack, resamples, seed) if len(sampled) else ()
-    p = {int(column): (int(hit) + 1) / (resamples + 1) for column, hit in zip(sampled, hits, strict=True)}
+    whole, _ = on_grid(apart)
+    least = np.abs(whole.sum(axis=0)) - len(whole)  # each row is rounded by half a unit at most
+    sampled = np.flatnonzero((whole != 0).sum(axis=0) > EXACT)
+    hits = (np.abs(random_sums(whole[:, sampled], resamples, seed)) >= least[sampled]).sum(axis=0)
+    p = dict(zip(sampled.tolist(), ((hits + 1) / (resamples + 1)).tolist(), strict=True))
     results = []
     for column, (n, delta) in enumerate(zip(counts.tolist(), deltas.tolist(), strict=True)):
         if n == 0:
@@ -163,7 +200,9 @@ def paired_randomisations(
         elif column in p:
             results.append(TestResult(p[column], delta, n, "randomisation"))
         else:
-            results.append(TestResult(_exact(whole[:, column], slack), delta, n, "exact randomisation"))
+            moved = whole[whole[:, column] != 0, column]
+            share = float((np.abs(all_sums(moved)) >= least[column]).mean())
+            results.append(TestResult(share, delta, n, "exact randomisation"))
     return results
 
 
@@ -307,55 +346,3 @@ def _differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
     if one.ndim != 1:
         raise InputError(f"expected one number per sample, found shape {one.shape}")
     return one - other
-
-
-def _whole(apart: FloatArray) -> tuple[IntArray, int]:
-    """Differences as whole numbers on a grid of their column's largest, and by how much equal sums may be apart."""
-    bits = min(BITS, 62 - max(len(apart), 1).bit_length())
-    largest = np.abs(apart).max(axis=0, initial=0.0)
-    scale = np.where(largest > 0, largest, 1.0)
-    return np.rint(apart / scale * 2.0**bits).astype(np.int64), len(apart)
-
-
-def _exact(whole: IntArray, slack: int) -> float:
-    sums = np.zeros(1, dtype=np.int64)
-    for step in whole[whole != 0]:
-        sums = np.concatenate([sums - step, sums + step])
-    return float((np.abs(sums) >= abs(int(whole.sum())) - slack).mean())
-
-
-def _hits(whole: IntArray, slack: int, resamples: int, seed: int) -> IntArray:
-    """How many of the random sign patterns give a sum at least as far from 0 as the observed one, by column.
-
-    Eight rows at a time: a random byte says which of them keep their sign, and a table of the 256 possible partial
-    sums is looked up with it. That costs one addition for eight rows, and whole numbers add up exactly.
-    """
-    columns = whole.shape[1]
-    whole = np.vstack([whole, np.zeros((-len(whole) % 8, columns), dtype=np.int64)])
-    octets = whole.reshape(-1, 8, columns)
-    draw = random_bytes(seed)
-    sums = np.zeros((resamples, columns), dtype=np.int64)
-    part = np.empty_like(sums)
-    for start in range(0, len(octets), 64):
-        block = octets[start : start + 64]
-        tables = np.zeros((len(block), 1, columns), dtype=np.int64)
-        for row in range(8):
-            step = block[:, row : row + 1]
-            tables = np.concatenate([tables - step, tables + step], axis=1)
-        for table, bytes_ in zip(tables, draw(len(block), resamples), strict=True):
-            np.take(table, bytes_, axis=0, out=part, mode="clip")
-            sums += part
-    hits: IntArray = (np.abs(sums) >= np.abs(whole.sum(axis=0)) - slack).sum(axis=0)
-    return hits
-
-
-def _all_patterns(count: int) -> Iterator[NDArray[np.bool_]]:
-    places = np.arange(count)
-    for pattern in range(2**count):
-        yield (pattern >> places & 1).astype(bool)
-
-
-def _random_patterns(count: int, resamples: int, seed: int) -> Iterator[NDArray[np.bool_]]:
-    bytes_: ByteArray = random_bytes(seed)(resamples, -(-count // 8))
-    for row in bytes_:
-        yield np.unpackbits(row, count=count).astype(bool)

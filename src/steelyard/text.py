@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .numerals import split_numbers
-from .scripts import GRAPHEME, UNSPACED, script, spaced
+from .scripts import graphemes, script, spaced, stretches
 from .stopwords import ENGLISH
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ _FOLD_VALUES = _Fold(digits=True)
 _FOLD_ONLY = _Fold(digits=False)
 
 
+_LONG = 20_000
+
+
 class Remembered(Protocol[T_co]):
     """A function of one text that keeps its last results."""
 
@@ -84,11 +87,11 @@ class Remembered(Protocol[T_co]):
 
 
 def remembered(compute: Callable[[str], T]) -> Remembered[T]:
-    """Keep the last results for passages, but not for the longest, so that memory stays bounded."""
+    """Keep the last results for passages, except the longest, so that memory stays bounded."""
     kept = lru_cache(maxsize=256)(compute)
 
     def recall(text: str, /) -> T:
-        return kept(text) if len(text) <= 20_000 else compute(text)
+        return kept(text) if len(text) <= _LONG else compute(text)
 
     recall.__doc__ = compute.__doc__
     return recall
@@ -135,7 +138,7 @@ def tokens_of(text: str) -> tuple[str, ...]:
 @remembered
 def token_set(text: str) -> frozenset[str]:
     """The distinct normalised tokens of a text, remembered."""
-    return frozenset(_normalised(text, None, numbers=True))
+    return frozenset(tokens_of(text) if len(text) <= _LONG else _normalised(text, None, numbers=True))
 
 
 @lru_cache(maxsize=256)
@@ -223,13 +226,12 @@ def content_words_of(text: str) -> tuple[str, ...]:
         return tuple([word for word in _LONG_ASCII_WORD.findall(text.lower()) if word not in ENGLISH])
     found: list[str] = []
     for run in _runs(text):
-        for at, piece in enumerate(UNSPACED.split(run)):
-            if at % 2 == 0:
-                if len(piece) > 1 and piece not in ENGLISH:
-                    found.append(piece)
-            else:
-                graphemes = GRAPHEME.findall(piece)
-                found.extend(map("".join, pairwise(graphemes)) if graphemes[1:] else graphemes)
+        for at, piece in enumerate(stretches(run)):
+            if at % 2:
+                single = graphemes(piece)
+                found.extend(map("".join, pairwise(single)) if single[1:] else single)
+            elif len(piece) > 1 and piece not in ENGLISH:
+                found.append(piece)
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,6 +13,9 @@ from ..rankings import Compat, Duplicates, Missing, Ties, Undefined
 from . import app
 from .evaluate import check_format
 from .options import Confidence, Encoding, Metrics, Out, Seed, listed
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 FORMATS = ("table", "json", "md", "latex", "csv", "trec_eval")
 
@@ -85,9 +88,32 @@ def rank(
             write(report, out if len(runs) == 1 else out / path.name)
     if output_format == "csv":
         sys.stdout.write(estimates_csv(reports))
+    elif len(reports) > 1 and output_format != "json":
+        _side_by_side(reports, output_format, seed)
+    elif output_format == "json" and len(reports) > 1:
+        print("[" + ",\n".join(report.to_json().decode().rstrip("\n") for report in reports) + "]")
     else:
-        print("\n\n".join(printed(report, output_format) for report in reports))
+        print(printed(reports[0], output_format))
     if per_query:
         for report in reports:
             sys.stdout.write(scores_csv(report))
     return 0
+
+
+def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
+    """One table of all runs, and under it what was met while reading each."""
+    from ..line_up import line_up
+    from ..render.latex import latex_table
+    from ..render.line_up import FOOT, table
+    from ..render.markdown import markdown_table
+    from ..render.table import aligned
+
+    found = table(line_up(reports, seed=seed))
+    if output_format == "latex":
+        print(latex_table(found))
+        return
+    lines = markdown_table(found) if output_format == "md" else aligned(found)
+    print("\n".join([*lines, "", FOOT]))
+    for report in reports:
+        for line in report.warnings:
+            print(f"{report.system}: {line}")

@@ -7,7 +7,7 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from ..compare import Comparison, MetricDelta
+from ..comparison import Comparison, MetricDelta
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span
 

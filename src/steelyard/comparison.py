@@ -1,0 +1,124 @@
+"""Two reports side by side: what a comparison holds, and whether it passed."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+Verdict: TypeAlias = Literal["better", "same", "worse", "lost", "new"]
+
+
+class Change(Struct, frozen=True):
+    """One sample that moved."""
+
+    sample: str
+    baseline: float
+    current: float
+
+    @property
+    def delta(self) -> float:
+        """current - baseline, unsigned by direction."""
+        return self.current - self.baseline
+
+
+class MetricDelta(Struct, frozen=True, kw_only=True):
+    """One metric, over all samples or one slice, before and after.
+
+    ``baseline`` and ``current`` are pooled over the ``n`` pairs that have a score on both sides; ``delta`` is signed so
+    that negative is worse. ``low`` and ``high`` bound it; ``p`` is the paired randomisation test's, ``p_adjusted``
+    Holm's. ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8.
+    """
+
+    metric: str
+    slice: str = ""
+    way: str = ""
+    higher_is_better: bool = True
+    baseline: float | None = None
+    current: float | None = None
+    delta: float | None = None
+    n: int = 0
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    test: str = ""
+    win: int = 0
+    tie: int = 0
+    loss: int = 0
+    detectable: float | None = None
+    tolerance: float = 0.0
+    verdict: Verdict = "same"
+    regression: bool = False
+    to_fail: int = 0
+    to_pass: int = 0
+    unscored_baseline: int = 0
+    unscored_current: int = 0
+    worst: list[Change] = field(default_factory=list)
+
+    def words(self, alpha: float = 0.05) -> str:
+        """The verdict in words: worse, better, no detectable change, too few samples, lost, new."""
+        if self.verdict in {"lost", "new"}:
+            return "lost its samples" if self.verdict == "lost" else "new"
+        if self.n < 6 and self.p is not None and self.p > alpha:
+            return "too few samples"  # fewer than 6 pairs cannot reach p = 0.05 whatever they show
+        if self.p_adjusted is None or self.p_adjusted > alpha:
+            return "no detectable change"
+        return "worse" if (self.delta or 0.0) < 0 else "better"
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """Two reports side by side. ``passed`` is what the command line exits by."""
+
+    baseline: str
+    current: str
+    blockers: list[str] = field(default_factory=list)
+    deltas: list[MetricDelta] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    n_paired: int = 0
+    only_baseline: list[str] = field(default_factory=list)
+    only_current: list[str] = field(default_factory=list)
+    alpha: float = 0.05
+    significant: bool = False
+    confidence: float = 0.95
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the two reports may be compared at all."""
+        return not self.blockers
+
+    @property
+    def regressions(self) -> list[MetricDelta]:
+        """Drops beyond the tolerance, and lost populations."""
+        return [one for one in self.deltas if one.regression]
+
+    @property
+    def improvements(self) -> list[MetricDelta]:
+        """Gains beyond the tolerance."""
+        return [one for one in self.deltas if one.verdict == "better"]
+
+    @property
+    def passed(self) -> bool:
+        """No blocker and no regression."""
+        return self.comparable and not self.regressions
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 2 a regression, 3 not comparable."""
+        return 3 if not self.comparable else 2 if self.regressions else 0
+
+    def __str__(self) -> str:
+        from .render.comparison import text
+
+        return text(self)
+
+    def markdown(self) -> str:
+        """For a pull request."""
+        from .render.comparison import markdown
+
+        return markdown(self)
+
+    def _repr_html_(self) -> str:
+        from .render.comparison import fragment
+
+        return fragment(self)

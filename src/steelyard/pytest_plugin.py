@@ -1,0 +1,115 @@
+"""The pytest plugin: a quality gate as a test.
+
+``assert_quality(report, {"faithfulness": 0.8})`` fails with every rule and the worst samples with their reasons;
+``--steelyard-baseline report.json`` makes it compare with a saved report too. The ``steelyard`` fixture is the
+library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Protocol
+
+import pytest
+
+from .gate import rules
+from .report import Report
+
+WORST = 10
+
+
+class AssertQuality(Protocol):
+    """What the ``assert_quality`` fixture is: a function that returns nothing or fails the test."""
+
+    def __call__(
+        self,
+        report: Report,
+        thresholds: Mapping[str, float] | None = None,
+        *,
+        pass_rates: Mapping[str, float] | None = None,
+        max_failed: float = 0.0,
+        tolerance: float = 0.01,
+        significant: bool = False,
+    ) -> None:
+        """Hold a report against thresholds, shares of passed samples, failures, and the baseline if one is given."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--steelyard-baseline``."""
+    group = parser.getgroup("steelyard")
+    group.addoption(
+        "--steelyard-baseline",
+        metavar="REPORT",
+        default=None,
+        help="a saved report (file, folder, or latest:TAG of the store) that assert_quality compares with",
+    )
+
+
+@pytest.fixture
+def steelyard() -> ModuleType:
+    """The library, for tests that weigh something."""
+    import steelyard as library
+
+    return library
+
+
+@pytest.fixture
+def assert_quality(request: pytest.FixtureRequest) -> AssertQuality:
+    """``assert_quality(report, {"faithfulness": 0.8})``."""
+    return gate(request.config.getoption("--steelyard-baseline"))
+
+
+def gate(baseline: str | None = None) -> AssertQuality:
+    """The assertion itself, for use without the fixture."""
+
+    def assert_quality(
+        report: Report,
+        thresholds: Mapping[str, float] | None = None,
+        *,
+        pass_rates: Mapping[str, float] | None = None,
+        max_failed: float = 0.0,
+        tolerance: float = 0.01,
+        significant: bool = False,
+    ) -> None:
+        found = rules(report, thresholds=thresholds, pass_rates=pass_rates, max_failed=max_failed)
+        lines = [str(rule) for rule in found if not rule.passed]
+        for label in dict.fromkeys([*(thresholds or {}), *(pass_rates or {})]):
+            if any(label in line for line in lines):
+                lines += worst(report, label)
+        for label, column in report.columns.items():
+            lines += [
+                f"  {label}: {report.ids[row]} failed: {reason}" for row, reason in list(column.failed.items())[:WORST]
+            ]
+        if not any(not rule.passed for rule in found):
+            lines = []
+        if baseline is not None:
+            from .compare import compare
+            from .store import report_at
+
+            compared = compare(report, report_at(baseline), tolerance, significant=significant, max_failed=max_failed)
+            if not compared.passed:
+                lines.append(str(compared))
+        if lines:
+            pytest.fail("\n".join(lines), pytrace=False)
+
+    return assert_quality
+
+
+def worst(report: Report, label: str) -> list[str]:
+    """The lowest scores of a metric (the highest where lower is better), one line each with its evidence in short."""
+    note = report.notes[label]
+    scored = [
+        (value if note.higher_is_better else -value, row)
+        for row, value in enumerate(report.columns[label].values.tolist())
+        if value == value  # noqa: PLR0124 - NaN is a row without a score
+    ]
+    return [
+        f"  {label}: {report.ids[row]} scored {abs(value):.4f}{_why(report, label, row)}"
+        for value, row in sorted(scored)[:WORST]
+    ]
+
+
+def _why(report: Report, label: str, row: int) -> str:
+    evidence = report.columns[label].evidence.get(row)
+    return f": {str(evidence)[:200]}" if evidence else ""

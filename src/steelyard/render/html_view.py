@@ -1,0 +1,407 @@
+"""The first screen of a page: the verdict in words, a row per metric, slices, the worst samples, provenance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..failures import ANSWER, GROUNDED, RETRIEVAL, UNKNOWN, Cell, Failures, aligned_samples
+from ..gate import Rule, rules
+from ..pool import Column
+from ..records import Estimate, Usage
+from ..report import MetricNote, Report
+from .histogram import Histogram, histogram, place
+from .html_data import deciding, merit, states, verdicts, worst_first
+from .table import facts, shown_name
+
+WORST = 20
+LONGEST = 1_500
+"""Characters of a text in the list of worst samples; the whole text is one click away."""
+
+SLICED = 600
+"""Cells of slices that a page shows at most."""
+
+LINE = 132
+"""The length of the line on which an interval is drawn."""
+
+WORDS = {"p": "pass", "f": "fail", "u": "undefined", "x": "failed", "s": "scored"}
+
+
+class Verdict(NamedTuple):
+    """What the page says first: ``kind`` (pass, fail, failed, plain), one sentence, and the rules behind it."""
+
+    kind: str
+    sentence: str
+    rules: list[Rule]
+
+
+class Line(NamedTuple):
+    """An interval drawn on the range of its metric: pixels from the left."""
+
+    low: float
+    high: float
+    at: float
+    threshold: float | None
+
+
+class Row(NamedTuple):
+    """One metric, as the table of estimates shows it."""
+
+    label: str
+    shown: str
+    name: str
+    estimate: Estimate
+    value: str
+    interval: str
+    line: Line | None
+    histogram: Histogram | None
+    threshold_at: float | None
+    if_failed: str
+    threshold: str
+    passed: int | None
+    rate: str
+    rate_interval: str
+    usage: Usage | None
+    better: str
+
+
+class Slice(NamedTuple):
+    """One value of a tag: what it is called, the expression that selects it, its estimates by metric."""
+
+    value: str
+    select: str
+    n: int
+    cells: list[tuple[str, str, int] | None]
+
+
+class Slices(NamedTuple):
+    """The slices of one tag under the metrics' names."""
+
+    tag: str
+    head: list[str]
+    rows: list[Slice]
+    left_out: int
+
+
+class WorstSample(NamedTuple):
+    """One sample in the list that needs no script."""
+
+    id: str
+    state: str
+    scores: list[tuple[str, str, str]]
+    question: str
+    response: str | None
+    references: list[str]
+    contexts: list[str]
+    tags: Mapping[str, str]
+
+
+def figure(value: float | None, pool: str = "mean") -> str:
+    """A value for people: three decimals near 1, fewer where the number is large.
+
+    >>> figure(0.12345), figure(12345.6), figure(7.0, "total"), figure(None), figure(23.456)
+    ('0.123', '12,346', '7', '–', '23.5')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    size = abs(value)
+    digits = 0 if pool == "total" or size >= 1000 else 1 if size >= 10 else 3
+    return f"{value:,.{digits}f}"
+
+
+def between(low: float | None, high: float | None, pool: str = "mean") -> str:
+    """An interval for people.
+
+    >>> between(0.25, 0.5), between(None, None)
+    ('0.250 – 0.500', '–')
+    """
+    return "–" if low is None or high is None else f"{figure(low, pool)} – {figure(high, pool)}"
+
+
+def percent(share: float | None) -> str:
+    """A share for people: never rounded to 0 or to 100 % from within.
+
+    >>> percent(0.5), percent(0.9996), percent(1.0), percent(0.0004)
+    ('50 %', '99.9 %', '100 %', '0.1 %')
+    """
+    if share is None:
+        return "–"
+    if share in {0.0, 1.0}:
+        return f"{share:.0%}".replace("%", " %")
+    shown = min(99.9, max(0.1, 100 * share))
+    return f"{shown:.1f} %" if shown < 1 or shown > 99 else f"{shown:.0f} %"
+
+
+def title(report: Report) -> str:
+    """What was weighed."""
+    name = " on ".join(filter(None, [report.system, report.dataset.name]))
+    return name or ("Rankings" if report.kind == "ranking" else "Answers")
+
+
+def what(report: Report) -> str:
+    """The word for its samples."""
+    return "queries" if report.kind == "ranking" else "samples"
+
+
+def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: float = 0.0) -> Verdict:
+    """The verdict in words. Without ``found`` the rules are the thresholds of the metrics that gate."""
+    if found is None:
+        gates = {label: note.threshold for label, note in report.notes.items() if note.gates}
+        limits = {label: limit for label, limit in gates.items() if limit is not None}
+        found = rules(report, thresholds=limits, max_failed=max_failed)
+    missed = [rule for rule in found if not rule.passed]
+    incomplete = [rule for rule in missed if rule.kind == "failed"]
+    if incomplete:
+        return Verdict("failed", f"Incomplete: {_joined(incomplete)}.", list(found))
+    if missed:
+        return Verdict("fail", f"Does not pass: {_joined(missed)}.", list(found))
+    if found:
+        held = "the rule holds" if len(found) == 1 else f"all {len(found)} rules hold"
+        return Verdict("pass", f"Passes: {held}.", list(found))
+    return Verdict("plain", _plainly(report), [])
+
+
+def _joined(missed: Sequence[Rule]) -> str:
+    first, rest = missed[0], len(missed) - 1
+    words = f"{first.text}, found {first.found}" if first.kind != "failed" else f"{first.text}, yet {first.found} did"
+    return words + (f", and {rest} more {'rule is' if rest == 1 else 'rules are'} missed" if rest else "")
+
+
+def _plainly(report: Report) -> str:
+    """Without rules: the lowest and the highest of the metrics whose values can be set side by side."""
+    sides = [
+        (one.value, label)
+        for label, one in report.estimates.items()
+        if one.value is not None and report.notes[label].bounds == (0.0, 1.0) and report.notes[label].higher_is_better
+    ]
+    scored = f"{report.n_queries:,} of {report.n_samples:,} {what(report)} scored"
+    if not sides:
+        return f"{scored}."
+    (low, lowest), (high, highest) = min(sides), max(sides)
+    if lowest == highest:
+        return f"{scored}; {lowest} is {figure(low)}."
+    return f"{scored}; {lowest} is lowest at {figure(low)}, {highest} highest at {figure(high)}."
+
+
+def metric_rows(report: Report) -> list[Row]:
+    """The table of estimates, one row per metric, in the order of the report."""
+    return [_row(label, one, report.notes[label], report.columns[label]) for label, one in report.estimates.items()]
+
+
+def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> Row:
+    bars = histogram(column.values, note.bounds)
+    line = threshold_at = None
+    if bars is not None and one.value is not None and one.pool != "total":
+        ends = (one.low if one.low is not None else one.value, one.high if one.high is not None else one.value)
+        low, high, at = (place(value, bars.low, bars.high, LINE) for value in (*ends, one.value))
+        limit = None if one.threshold is None else place(one.threshold, bars.low, bars.high, LINE)
+        line = Line(low, max(high, low + 1), at, limit)
+    if bars is not None and one.threshold is not None:
+        threshold_at = place(one.threshold, bars.low, bars.high)
+    usage = sum(column.usage.values(), Usage()) if column.usage else None
+    return Row(
+        label=label,
+        shown=shown_name(label, note),
+        name="" if note.name == label else note.name,
+        estimate=one,
+        value=figure(one.value, one.pool),
+        interval=between(one.low, one.high, one.pool),
+        line=line,
+        histogram=bars,
+        threshold_at=threshold_at,
+        if_failed=between(one.if_failed_zero, one.if_failed_one, one.pool) if one.failed else "",
+        threshold="" if one.threshold is None else f"{'≥' if note.higher_is_better else '≤'} {one.threshold:g}",
+        passed=None if one.pass_rate is None else round(one.pass_rate * one.n),
+        rate=percent(one.pass_rate),
+        rate_interval="" if one.pass_low is None else f"{percent(one.pass_low)} – {percent(one.pass_high)}",
+        usage=usage if usage is not None and (usage.calls or usage.cached or usage.embedded) else None,
+        better="" if note.higher_is_better else "lower is better",
+    )
+
+
+def banner(report: Report, max_failed: float) -> list[Row]:
+    """The metrics of which more failed than allowed."""
+    shares = report.failed_share
+    return [row for row in metric_rows(report) if shares[row.label] > max_failed]
+
+
+def totals(report: Report) -> list[tuple[str, str]]:
+    """What it took: samples, metrics, calls, cached, tokens, cost, time."""
+    usage, run = report.usage, report.run
+    told = run.get("cached", 0)
+    cached = usage.cached or (told if isinstance(told, int) else 0)
+    calls = usage.calls + usage.cached - cached
+    found = [(f"{report.n_samples:,}", what(report)), (f"{len(report.estimates):,}", "metrics")]
+    if calls or cached:
+        found += [(f"{calls:,}", "calls"), (f"{cached:,}", "cached")]
+        found.append((f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}", "tokens in + out"))
+    if usage.embedded:
+        found.append((f"{usage.embedded:,}", "texts embedded"))
+    if usage.cost is not None:
+        found.append((f"{usage.cost:,.4f}", "cost"))
+    seconds = run.get("seconds")
+    if isinstance(seconds, int | float):
+        found.append((f"{seconds:,.1f} s" if seconds < 100 else f"{seconds:,.0f} s", "taken"))
+    return found
+
+
+def provenance(report: Report) -> list[tuple[str, str]]:
+    """Everything that a later reader needs to trust or to repeat the numbers."""
+    shown = {"seconds", "cached"}
+    run = [(key.replace("_", " "), str(value)) for key, value in report.run.items() if key not in shown]
+    return [*facts(report), *run]
+
+
+def all_slices(report: Report) -> list[Slices]:
+    """A table per tag; what would exceed SLICED cells is counted, not shown."""
+    by_tag: dict[str, list[tuple[str, str, Mapping[str, Estimate]]]] = {}
+    for name, estimates in report.slices.items():
+        tag, _, value = name.partition("=")
+        by_tag.setdefault(tag, []).append((name, value, estimates))
+    found, room = [], SLICED
+    labels = list(report.estimates)
+    for tag, parts in by_tag.items():
+        fit = max(0, room // max(1, len(labels)))
+        rows = [_slice(tag, value, estimates, labels) for _, value, estimates in parts[:fit]]
+        room -= len(rows) * len(labels)
+        found.append(Slices(tag, labels, rows, len(parts) - len(rows)))
+    return found
+
+
+def _slice(tag: str, value: str, estimates: Mapping[str, Estimate], labels: Sequence[str]) -> Slice:
+    most = max((one.total for one in estimates.values()), default=0)
+    cells: list[tuple[str, str, int] | None] = []
+    for label in labels:
+        one = estimates.get(label)
+        known = one is not None and one.value is not None
+        cells.append(
+            (figure(one.value, one.pool), between(one.low, one.high, one.pool), one.n) if one and known else None
+        )
+    select = f"not {quoted_name(tag)}" if value == "(none)" else f"{quoted_name(tag)} == {quoted(value)}"
+    return Slice(value, select, most, cells)
+
+
+def quoted(text: str) -> str:
+    """A text as the filter expressions write it.
+
+    >>> print(quoted('a "b"'))
+    "a \\"b\\""
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def quoted_name(name: str) -> str:
+    """A name as the filter expressions write it, whatever it holds."""
+    plain = name.replace("_", "a").isalnum() and name.isascii() and not name[0].isdigit()
+    return name if plain else f"`{name}`"
+
+
+class Square(NamedTuple):
+    """One place of the matrix of failures."""
+
+    n: int
+    strength: int
+    works: bool
+    select: str
+    words: str
+
+
+class Matrix(NamedTuple):
+    """Failures as a table: a row per state of retrieval, a column per answer and grounds."""
+
+    columns: list[tuple[str, str]]
+    rows: list[tuple[str, list[Square | None]]]
+
+
+def matrix(failures: Failures) -> Matrix | None:
+    """The cells as a matrix without empty lines; None where fewer than two questions are answered."""
+    if len(failures.by) < 2:
+        return None
+    at = {(cell.retrieval, cell.answer, cell.grounded): cell for cell in failures.cells}
+    columns = [(said, rests) for said in ANSWER for rests in GROUNDED if any(key[1:] == (said, rests) for key in at)]
+    lines = [found for found in RETRIEVAL if any(key[0] == found for key in at)]
+    most = max(cell.n for cell in failures.cells)
+    return Matrix(
+        columns,
+        [(found, [_square(at.get((found, *column)), most, failures) for column in columns]) for found in lines],
+    )
+
+
+def _square(cell: Cell | None, most: int, failures: Failures) -> Square | None:
+    if cell is None:
+        return None
+    return Square(cell.n, math.ceil(4 * cell.n / most), cell.works, selection(cell, failures), in_words(cell))
+
+
+def selection(cell: Cell, failures: Failures) -> str:
+    """The filter expression that selects the samples of a cell."""
+    words = {"retrieval": cell.retrieval, "answer": cell.answer, "grounded": cell.grounded}
+    return " and ".join(f'{name} == "{word}"' for name, word in words.items() if name in failures.by)
+
+
+def in_words(cell: Cell) -> str:
+    """A cell in words, without what is not known.
+
+    >>> in_words(Cell("some", "wrong", "unknown", [0], 1.0, 0.2, 1.0, ""))
+    'part of what is relevant was found, wrong answer'
+    """
+    found = {"all": "all that is relevant was found", "some": "part of what is relevant was found",
+             "none": "nothing relevant was found"}  # fmt: skip
+    said = {"right": "right answer", "wrong": "wrong answer", "declined": "declined to answer"}
+    rests = {"grounded": "grounded", "ungrounded": "not grounded"}
+    parts = [found.get(cell.retrieval), said.get(cell.answer), rests.get(cell.grounded)]
+    return ", ".join(filter(None, parts)) or "not told by the metrics"
+
+
+def known_cells(failures: Failures) -> list[tuple[Cell, str, str]]:
+    """The cells of which something is known, in words and with the expression that selects them."""
+    return [(cell, in_words(cell), selection(cell, failures)) for cell in failures.known]
+
+
+def worst(report: Report, most: int = WORST) -> list[WorstSample]:
+    """The samples with the lowest mean score, for readers without scripts and for print."""
+    merits = merit(report)
+    order = [row for row in worst_first(merits) if not math.isnan(merits[row])][:most]
+    if not order:
+        return []
+    samples, decided = aligned_samples(report), verdicts(report)
+    letters = {label: states(report, label) for label in report.columns}
+    found = []
+    for row in order:
+        one = samples[row]
+        scores = [
+            (label, figure(float(column.values[row])), WORDS[letters[label][row]])
+            for label, column in report.columns.items()
+        ]
+        found.append(
+            WorstSample(
+                id=report.ids[row],
+                state=WORDS[decided[row]],
+                scores=scores,
+                question="" if one is None else _cut(one.user_input or ""),
+                response=None if one is None or one.response is None else _cut(one.response),
+                references=[] if one is None else [_cut(text) for text in one.references],
+                contexts=[] if one is None else [_cut(text) for text in (one.retrieved_contexts or [])[:10]],
+                tags={} if one is None else one.tags,
+            )
+        )
+    return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
+
+
+def decided_by(report: Report) -> str:
+    """Which metrics make a sample pass, in words."""
+    labels = deciding(report)
+    if any(report.notes[label].gates for label in labels):
+        return "a sample passes if it reaches every threshold that gates: " + ", ".join(labels)
+    if all(report.notes[label].threshold is None for label in labels):
+        return "no metric has a threshold, so samples are scored and neither pass nor fail"
+    return "a sample passes if it reaches the threshold of every metric that scored it"
+
+
+__all__ = ["UNKNOWN", "Matrix", "Row", "Slices", "Verdict", "WorstSample", "verdict"]

@@ -1,0 +1,38 @@
+"""Several systems in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..line_up import Place
+from .comparison import signed
+from .table import Table, number, span
+
+HEAD = ("metric", "system", "value", "interval", "n", "undefined", "failed", "delta", "p", "win/tie/loss", "group")
+FOOT = (
+    "delta: to the first system, negative is worse; p: paired randomisation, Holm-adjusted over metrics and systems;"
+    " systems that share a letter do not differ"
+)
+
+
+def table(places: Sequence[Place]) -> Table:
+    """One row per metric and system."""
+    return Table(HEAD, [_row(place) for place in places], frozenset(range(2, 10)))
+
+
+def _row(place: Place) -> tuple[str, ...]:
+    one, delta = place.estimate, place.delta
+    digits = 0 if one.pool == "total" else 4
+    return (
+        place.metric,
+        place.system,
+        number(one.value, digits=digits),
+        span(one.low, one.high, digits=digits),
+        str(one.n),
+        str(one.undefined),
+        str(one.failed),
+        "" if delta is None else signed(delta.delta),
+        "" if delta is None or delta.p_adjusted is None else f"{delta.p_adjusted:.4f}",
+        "" if delta is None else f"{delta.win}/{delta.tie}/{delta.loss}",
+        place.letters,
+    )

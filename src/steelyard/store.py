@@ -1,0 +1,114 @@
+"""Reports kept from run to run: one file each, named by content, and an append-only index for the trend."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from .errors import InputError
+from .records import Estimate
+from .report import Report
+
+DEFAULT = ".steelyard/runs"
+
+
+class Kept(Struct, frozen=True, omit_defaults=True):
+    """One line of the index: which report, when, of what, and its estimates."""
+
+    digest: str
+    started: str
+    system: str = ""
+    tag: str = ""
+    dataset: str = ""
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+
+
+class Store:
+    """A folder of reports.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from steelyard import evaluate_rag
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(folder)
+    ...     kept = store.keep(evaluate_rag([{"response": "a", "reference": "a"}], metrics=["em"]), tag="main")
+    ...     store.find("latest:main").metrics
+    {'em': 1.0}
+    """
+
+    def __init__(self, folder: str | PathLike[str] = DEFAULT) -> None:
+        self.folder = Path(folder)
+
+    @property
+    def index(self) -> Path:
+        """The index file."""
+        return self.folder / "index.jsonl"
+
+    def keep(self, report: Report, *, tag: str = "") -> Path:
+        """Write a report and its line of the index; the path written."""
+        content = report.to_json()
+        digest = blake2b(content, digest_size=8).hexdigest()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{digest}.json"
+        report.save(path)
+        line = Kept(
+            digest,
+            str(report.run.get("started", "")),
+            report.system,
+            tag,
+            report.dataset.digest,
+            report.estimates,
+        )
+        with self.index.open("ab") as index:
+            index.write(msgspec.json.encode(line) + b"\n")
+        return path
+
+    def lines(self) -> list[Kept]:
+        """The index, oldest first. A last line that was cut off by a kill is left out."""
+        if not self.index.is_file():
+            return []
+        decoder, found = msgspec.json.Decoder(Kept), []
+        content = self.index.read_bytes()
+        whole = content.split(b"\n")
+        for number, line in enumerate(whole, 1):
+            if not line.strip():
+                continue
+            try:
+                found.append(decoder.decode(line))
+            except msgspec.DecodeError as error:
+                if number == len(whole):
+                    break
+                raise InputError(f"not a line of the index: {error}", path=self.index, line=number) from None
+        return found
+
+    def find(self, name: str) -> Report:
+        """The report of ``latest``, ``latest:TAG``, or a digest or its beginning."""
+        lines = self.lines()
+        if not lines:
+            raise InputError(f"no report is kept in {self.folder}")
+        word, _, tag = name.partition(":")
+        if word == "latest":
+            fitting = [line for line in lines if not tag or line.tag == tag]
+            known = ", ".join(sorted({line.tag for line in lines if line.tag})) or "none"
+            if not fitting:
+                raise InputError(f"no report is kept with the tag {tag!r} (tags here: {known})")
+        else:
+            fitting = [line for line in lines if line.digest.startswith(name)]
+            if len({line.digest for line in fitting}) != 1:
+                raise InputError(
+                    f"{len(fitting)} reports of {self.folder} begin with {name!r}: latest, latest:TAG or a digest"
+                )
+        return Report.load(self.folder / f"{fitting[-1].digest}.json")
+
+
+def report_at(place: str | PathLike[str], *, store: str | PathLike[str] = DEFAULT) -> Report:
+    """A report by its file, its folder, or its name in a store (``latest:main``)."""
+    path = Path(place)
+    if path.is_dir():
+        return Report.load(path / "report.json")
+    if path.is_file() or path.suffix == ".json":
+        return Report.load(path)
+    return Store(store).find(str(place))
