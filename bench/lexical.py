@@ -46,7 +46,7 @@ TOGETHER = (
 
 def read(path: Path) -> list[Sample]:
     """Samples of a pack; texts are read anew each time, so that no cache knows them."""
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    rows = map(json.loads, path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
     return [
         Sample(
             id=row["id"],

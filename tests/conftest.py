@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from server import Server
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -21,7 +22,7 @@ def shared() -> Path:
     return SHARED
 
 
-@pytest.fixture()
+@pytest.fixture
 def serve() -> Iterator[Callable[..., Server]]:
     """Start local endpoints: ``server = serve(latency=0.01, faults={"429": 0.1})``; all stop with the test."""
     with ExitStack() as stack:

@@ -21,7 +21,19 @@ from typing import Any
 
 from aiohttp import web
 
-FAULTS = ("429", "500", "hang", "drop", "malformed", "truncated", "refusal", "empty", "wrong_schema", "fenced", "chatty")
+FAULTS = (
+    "429",
+    "500",
+    "hang",
+    "drop",
+    "malformed",
+    "truncated",
+    "refusal",
+    "empty",
+    "wrong_schema",
+    "fenced",
+    "chatty",
+)
 OVER_HTTP = ("429", "500", "hang", "drop")
 
 
@@ -62,6 +74,7 @@ class Server:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     port: int = 0
+    peers: set[object] = field(default_factory=set)
 
     # -- life
     def __enter__(self) -> Server:
@@ -99,6 +112,10 @@ class Server:
     def judge(self) -> str:
         return f"{self.url}#mock"
 
+    @property
+    def connections(self) -> int:
+        return len(self.peers)
+
     def reset(self) -> None:
         """Zero the counters."""
         self.calls = self.embed_calls = self.most_in_flight = 0
@@ -113,6 +130,7 @@ class Server:
         self.prompts.append(prompt)
         self.bodies.append(body)
         self.headers.append(dict(request.headers))
+        self.peers.add(request.transport and request.transport.get_extra_info("peername"))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

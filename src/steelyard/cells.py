@@ -8,6 +8,7 @@ for an escaped one. The reader takes one apostrophe off again: what is written r
 from __future__ import annotations
 
 import csv
+import io
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -112,11 +113,9 @@ def _count(cells: int) -> str:
 
 
 def write_cells(file: IO[bytes], header: Sequence[str], rows: Iterable[Sequence[str | None]], delimiter: str) -> None:
-    """Write rows of cells that are escaped already."""
-    import io
-
+    """Write rows of cells that are escaped already. Lines end as RFC 4180 has it, so that both its marks are quoted."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\r\n")
     writer.writerow(header)
     writer.writerows(rows)
     text.flush()

@@ -25,7 +25,7 @@ from .trec import write_run
 
 DEPTH, READ = 50, 3
 RANKINGS = ("ndcg@10", "recall@10", "map", "mrr@10", "precision@3")
-ANSWERS = ("token_f1", "contains", "rouge_l", "context_recall", "context_precision", "faithfulness")
+ANSWERS = ("token_f1", "contains", "rouge_l", "context_recall", "context_precision", "overlap_faithfulness")
 
 
 class Reference(Struct):

@@ -97,15 +97,13 @@ class Endpoint:
                 kept[now] = value
         return kept
 
-    async def post(
-        self, path: str, build: Callable[[], Mapping[str, Json]], *, rank: int = 0, seed: str = ""
-    ) -> Answer:
+    async def post(self, path: str, build: Build, *, rank: int = 0, seed: str = "") -> Answer:
         """Call until there is a good answer, or AskFailed. ``build`` makes the body anew for every call."""
-        if self._turned_away is not None:
-            raise self._turned_away
         calls = failures = timeouts = 0
         waited = 0.0
         while True:
+            if self._turned_away is not None:
+                raise AskFailed(self._turned_away.kind, self._turned_away.message)
             trouble, answer = await self._one(path, build, rank, calls)
             calls += 1
             if answer is not None:
@@ -117,11 +115,10 @@ class Endpoint:
             delay = max(trouble.pause, backoff(calls, seed))
             why = f"{trouble.message} ({calls} call{'s' * (calls > 1)})"
             if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
-                raise AskFailed(trouble.kind, why)
+                raise self._given_up(trouble.kind, why)
             if waited + delay > self.max_wait:
-                raise AskFailed(
-                    trouble.kind, f"{why}; the next is due in {delay:.3g} s, max_wait is {self.max_wait:g} s"
-                )
+                due = f"the next is due in {delay:.3g} s, max_wait is {self.max_wait:g} s"
+                raise AskFailed(trouble.kind, f"{why}; {due}")
             waited += delay
             await asyncio.sleep(delay)
 
@@ -137,8 +134,8 @@ class Endpoint:
         generation = await self.limiter.enter(rank)
         trouble = None
         started = time.perf_counter()
-        body = self.fitted(build())
         try:
+            body = self.fitted(build())
             status, headers, raw = await self._send(path, body)
             self._answered = True
             if status == 200 and (trouble := self._in_disguise(raw)) is None:
@@ -150,7 +147,7 @@ class Endpoint:
         except TimeoutError:
             trouble = Trouble("timeout", f"no answer within {self.deadline:g} s", again=True)
         except OSError as error:
-            trouble = Trouble("connection", self.cleansed(f"{type(error).__name__}: {error}"), again=True)
+            trouble = Trouble("connection", self.cleansed(str(error) or type(error).__name__), again=True)
         finally:
             self.limiter.leave()
         if trouble.kind in {"rate_limited", "timeout"}:

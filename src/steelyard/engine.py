@@ -156,7 +156,8 @@ class _Work:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.results: SimpleQueue[Result | BaseException] = SimpleQueue()
+        self.results: SimpleQueue[list[Result | BaseException]] = SimpleQueue()
+        self.finished: list[Result | BaseException] = []
         self.cells: deque[tuple[int, Cell]] = deque()
         self.loop = asyncio.new_event_loop()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -179,30 +180,45 @@ class _Work:
         """Feed cells and yield results; None now and then while there is nothing."""
         most = max(_LEAST_LIVE, 4 * self.engine.concurrency)
         source = iter(enumerate(cells))
+        ready: deque[Result | BaseException] = deque()
         live, more = 0, True
-        while more or live:
-            while more and live < most and self.results.empty():
-                numbered = next(source, None)
-                if numbered is None:
-                    more = False
-                    break
-                live += 1
-                self.cells.append(numbered)
-                if len(self.cells) == 1:
-                    self.loop.call_soon_threadsafe(self._admit)
-            if not live:
-                break
-            try:
-                result = self.results.get(timeout=_TICK)
-            except Empty:
-                if not self.thread.is_alive():
-                    raise RuntimeError("the engine's thread has ended") from None
-                yield None
-                continue
-            if isinstance(result, BaseException):
-                raise result
-            live -= 1
-            yield result
+        while True:
+            while more and live + len(ready) < most:
+                more = self._feed(source)
+                live += more
+                if ready or not self.results.empty():
+                    break  # results first: one cell in for one result out
+            if ready:
+                result = ready.popleft()
+                if isinstance(result, BaseException):
+                    raise result
+                yield result
+            elif live:
+                finished = self._wait()
+                live -= len(finished)
+                ready.extend(finished)
+                if not finished:
+                    yield None
+            elif not more:
+                return
+
+    def _feed(self, source: Iterator[tuple[int, Cell]]) -> bool:
+        """Take one cell and pass it to the loop; False where there is none."""
+        numbered = next(source, None)
+        if numbered is not None:
+            self.cells.append(numbered)
+            if len(self.cells) == 1:
+                self.loop.call_soon_threadsafe(self._admit)
+        return numbered is not None
+
+    def _wait(self) -> list[Result | BaseException]:
+        """The next results; none where nothing finishes for a moment."""
+        try:
+            return self.results.get(timeout=_TICK)
+        except Empty:
+            if not self.thread.is_alive():
+                raise RuntimeError("the engine's thread has ended") from None
+            return []
 
     def stop(self) -> list[str]:
         """End the thread and drop what is unfinished; what the endpoints did not take."""
@@ -243,14 +259,24 @@ class _Work:
         try:
             found = await self._drive(cell, trace)
         except _Fatal as fatal:
-            self.results.put(fatal.error)
+            self._finish(fatal.error)
             return
         except Exception as raised:  # noqa: BLE001 - a rule may raise anything, and it is this cell's failure alone
             error = raised
         except (KeyboardInterrupt, SystemExit) as interrupt:
-            self.results.put(interrupt)
+            self._finish(interrupt)
             return
-        self.results.put(Result(cell.key, found, error, trace.usage(), trace.requests, tuple(trace.flags), cell.repeat))
+        self._finish(Result(cell.key, found, error, trace.usage(), trace.requests, tuple(trace.flags), cell.repeat))
+
+    def _finish(self, result: Result | BaseException) -> None:
+        """Hand a result over, together with those that finish in the same turn of the loop."""
+        if not self.finished:
+            self.loop.call_soon(self._hand_over)
+        self.finished.append(result)
+
+    def _hand_over(self) -> None:
+        self.results.put(self.finished)
+        self.finished = []
 
     async def _drive(self, cell: Cell, trace: Trace) -> Outcome:
         """Play a rule to its end."""

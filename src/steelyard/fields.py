@@ -40,6 +40,19 @@ ALIASES = {alias: field for field, names in _NAMES.items() for alias in (field, 
 TAG_COLUMNS = ("question_type",)
 """Columns that become tags, to slice by; any other becomes one through ``fields={"tags.lang": "lang"}``."""
 
+SEVERAL = [
+    "references",
+    "ground_truths",
+    "answers",
+    "gold_answers",
+    "golden_answers",
+    "expected_answers",
+    "reference_answers",
+    "correct_answers",
+]
+"""Columns that hold several references, so that a text in them may be the JSON of a list."""
+
+_LISTED = {*SEVERAL, "relevant_spans"}
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
 
 
@@ -91,13 +104,20 @@ def _follow(value: object, path: Sequence[str]) -> object:
 
 class Plan(NamedTuple):
     """For rows of certain columns: the sources of each field, tag and piece of metadata, the last with all the columns
-    left over, which ``rest`` lists; and remarks on them."""
+    left over, which ``rest`` lists; and remarks on them. ``columns`` has the column of each field where that is all
+    there is to say (one whole column for each field, no tags, nothing that needs a second look)."""
 
     fields: dict[str, list[Source]]
     tags: dict[str, Source]
     extra: dict[str, Source]
     rest: list[str]
     remarks: list[str]
+    columns: dict[str, str]
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether ``columns`` and ``extra`` say all."""
+        return len(self.columns) == len(self.fields) and not self.tags
 
 
 class Mapper:
@@ -124,7 +144,7 @@ class Mapper:
 
     def _made(self, columns: list[str]) -> Plan:
         self._seen.update(dict.fromkeys(columns))
-        plan = Plan({}, {}, {}, [], [])
+        plan = Plan({}, {}, {}, [], [], {})
         taken = set()
         for target, column in self.explicit.items():
             source = _source(column, columns)
@@ -152,6 +172,9 @@ class Mapper:
             else:
                 plan.extra[column] = Source(column)
                 plan.rest.append(column)
+        for field, sources in plan.fields.items():
+            if len(sources) == 1 and not sources[0].path and plain(sources[0].column) not in _LISTED:
+                plan.columns[field] = sources[0].column
         plan.remarks.extend(_nearly(plan, names, {*plan.fields, *self.explicit}))
         return plan
 

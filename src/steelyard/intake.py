@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from msgspec import ValidationError, convert, structs
+from msgspec.json import encode
+
 from . import values as v
 from .cells import unescape
 from .errors import InputError, InputErrors
-from .fields import Mapper, Plan, Source, plain
+from .fields import SEVERAL, Mapper, Plan, Source, plain
 from .records import Json, Sample, Span
 from .rows import Bad, Place, Row
-
-_PLURAL = ("references", "ground_truths", "answers", "gold_answers", "golden_answers")
-_PLURAL += ("expected_answers", "reference_answers", "correct_answers")
 
 
 class Intake:
@@ -42,7 +42,10 @@ class Intake:
             self.mapper.check_found()
             found = ", ".join(str(column) for column in row.values)
             raise row.place.error(f"no column fills a field of a sample; choose with fields= (columns: {found})")
-        return _Reading(row, plan, self).sample()
+        sample = _direct(row, plan) or _Reading(row, plan, self).sample()
+        if row.kind in ("object", "table"):
+            _check_text(sample, row.place)
+        return sample
 
     def remark(self, place: Place, text: str) -> None:
         """Note a caveat, and tell it where it is the first of its kind."""
@@ -58,6 +61,39 @@ class Intake:
         self._conflicts.add(columns)
         both = " and ".join(repr(column) for column in columns)
         return place.error(f"{both} fill the same field; choose one with fields={{{field!r}: {columns[0]!r}}}", field)
+
+
+def _direct(row: Row, plan: Plan) -> Sample | None:
+    """The sample of a row whose values have the types of their fields already, as most have; None for any other."""
+    if not plan.is_direct or row.kind == "cells":
+        return None
+    values = cast("Mapping[str, object]", row.values)
+    fields = {field: values[column] for field, column in plan.columns.items()}
+    if row.kind == "json":
+        if plan.extra:
+            if "metadata" in fields:
+                return None
+            fields["metadata"] = {name: source.of(values) for name, source in plan.extra.items()}
+    elif plan.extra or not fields.keys().isdisjoint(("metadata", "relevance")):
+        return None
+    try:
+        return convert(fields, Sample)
+    except ValidationError:
+        return None
+
+
+def _check_text(sample: Sample, place: Place) -> None:
+    """Refuse half a surrogate pair, which strings in memory may hold and no file can: better now than when saving."""
+    try:
+        encode(sample)
+    except UnicodeEncodeError:
+        for name, value in structs.asdict(sample).items():
+            try:
+                encode(value)
+            except UnicodeEncodeError as error:
+                code = ord(error.object[error.start])
+                message = f"half of a surrogate pair (U+{code:04X}) is no text; replace it"
+                raise place.error(message, name) from None
 
 
 class _Reading:
@@ -118,7 +154,7 @@ class _Reading:
 
     def _reference(self, field: str, source: Source, value: object) -> None:
         if isinstance(value, str):
-            listed = v.list_in(value) if self.kind == "cells" or plain(source.column) in _PLURAL else None
+            listed = v.list_in(value) if self.kind == "cells" or plain(source.column) in SEVERAL else None
             if listed is None:
                 self.found[field] = unescape(value, maybe_list=True) if self.kind == "cells" else value
                 return
@@ -190,7 +226,7 @@ class _Reading:
     def _keep_column(self, name: str, source: Source) -> None:
         """Keep a column as metadata. A null of a table or a CSV file is a cell left empty, and no value."""
         value = source.of(self.values)
-        if self.kind == "json" or v.plain_value(value) is not None:
+        if self.kind in ("json", "object") or v.plain_value(value) is not None:
             self._keep(name, self._uncelled(value))
 
     def _keep(self, name: str, value: object) -> None:

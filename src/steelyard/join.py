@@ -7,6 +7,7 @@ policies to what all batches found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, WrongType
-from .judgements import BoolArray, FloatArray, IntArray, Judgements, Policy, identifier, numbers
+from .judgements import BoolArray, IntArray, Judgements, Policy, identifier, numbers
 from .rankings import Counts, Rankings
 from .records import Qrels, Run
 
@@ -212,6 +213,8 @@ def _bisect(
 
 def assemble(rows: Judgements, found: Found, policy: Policy) -> Rankings:
     """Apply the policies (own hits, depth, judged only, missing) to what was found, and group it by query."""
+    if (found.retrieved < 0).all():
+        raise InputError(_nothing_shared(found.ignored, rows.queries))
     query, ranks, retrieved = rows.query, found.ranks.copy(), found.retrieved.copy()
     real = ~np.isnan(rows.grades)
     dropped = 0
@@ -239,17 +242,15 @@ def assemble(rows: Judgements, found: Found, policy: Policy) -> Rankings:
     judged = judged[np.lexsort((-rows.grades[judged], query[judged]))]
     size = int(kept.sum())
     starts = _starts(renumbered[query[order]], size)
-    if policy.judged_only:
-        placed = np.arange(1, len(order) + 1) - starts[renumbered[query[order]]]
-    else:
-        placed = ranks[order]
+    if policy.judged_only:  # ranks among the judged ones
+        ranks[order] = np.arange(1, len(order) + 1) - starts[renumbered[query[order]]]
     missing = tuple(rows.queries[at] for at in np.flatnonzero(~present).tolist())
     return Rankings(
         queries=tuple(rows.queries[at] for at in np.flatnonzero(kept).tolist()),
         present=present[kept],
         retrieved=np.maximum(retrieved[kept], 0),
         starts=starts,
-        ranks=placed,
+        ranks=ranks[order],
         grades=rows.grades[order],
         judged_starts=_starts(renumbered[query[judged]], size),
         judged=rows.grades[judged],
@@ -268,3 +269,28 @@ def assemble(rows: Judgements, found: Found, policy: Policy) -> Rankings:
 
 def _starts(groups: IntArray, size: int) -> IntArray:
     return np.concatenate(([0], np.cumsum(np.bincount(groups, minlength=size)))).astype(np.int64)
+
+
+def _nothing_shared(asked: Sequence[str], judged: Sequence[str]) -> str:
+    """Why there is nothing to score, with examples of the ids and, where one is seen, the difference."""
+    if not asked:
+        return "the run is empty"
+    sides = f"the run has {', '.join(map(repr, asked[:3]))}; the qrels have {', '.join(map(repr, judged[:3]))}"
+    hint = next((hint for hint, form in _FORMS.items() if {*map(form, asked)} & {*map(form, judged)}), "")
+    return f"no query id in common: {sides}{hint}"
+
+
+def _without_suffix(query: str) -> str:
+    return re.sub(r"[._:-]\w+$", "", query)
+
+
+def _without_prefix(query: str) -> str:
+    return re.sub(r"^\w+[._:-]|^[^\W\d]+(?=\d)", "", query)
+
+
+_FORMS: dict[str, Callable[[str], str]] = {
+    " (they agree once leading zeros are taken off)": lambda query: query.lstrip("0"),
+    " (they agree but for upper and lower case)": str.casefold,
+    " (they agree once a suffix such as '.1' is taken off)": _without_suffix,
+    " (they agree once a prefix such as 'q' is taken off)": _without_prefix,
+}

@@ -153,7 +153,7 @@ def identifier(found: object, what: str) -> str:
 def numbers(values: Iterable[object], count: int) -> FloatArray | None:
     """Values as an array, or None where one of them is no number (text, None, NaN)."""
     try:
-        array = np.fromiter(values, np.float64, count)  # type: ignore[arg-type]
+        array = np.fromiter(values, np.float64, count)
     except (TypeError, ValueError):
         return None
     return None if np.isnan(array).any() else array

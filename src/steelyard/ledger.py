@@ -133,6 +133,7 @@ class Ledger:
 
     def add(self, row: Entry | Unusable) -> None:
         """Keep a reply."""
+        self._begin()
         stamped = structs.replace(row, at=time.time())
         if isinstance(stamped, Entry):
             self._replies[stamped.key] = structs.replace(stamped, prompt="") if self.path is None else stamped
@@ -142,6 +143,7 @@ class Ledger:
 
     def add_vector(self, key: str, vector: Sequence[float]) -> None:
         """Keep an embedding, in single precision."""
+        self._begin()
         self._vectors[key] = kept = array("f", vector)
         self._write("vectors", key, (key, kept.tobytes(), time.time()))
 
@@ -197,16 +199,18 @@ class Ledger:
     def _unreadable(self, error: Exception) -> InputError:
         return InputError(f"cannot be used as a ledger: {error} (move it away, or name another)", path=self.path)
 
-    def _write(self, table: str, key: str, row: Row) -> None:
-        if self.path is None:
-            return
+    def _begin(self) -> None:
+        """Make the file at the first row. What is wrong with it is said here, to who comes with a row."""
         if self._broken is not None:
             raise self._broken
-        self._waiting.append((table, key, row))
-        if self._thread is None:
-            self._connect(self.path).close()  # what is wrong with the file is said here, to who asks first
+        if self.path is not None and self._thread is None:
+            self._connect(self.path).close()
             self._thread = threading.Thread(target=self._keep_writing, name="steelyard-ledger", daemon=True)
             self._thread.start()
+
+    def _write(self, table: str, key: str, row: Row) -> None:
+        if self.path is not None:
+            self._waiting.append((table, key, row))
 
     def _keep_writing(self) -> None:
         assert self.path is not None

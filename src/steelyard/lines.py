@@ -10,7 +10,7 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -149,37 +149,27 @@ def _blamed(path: Path) -> Iterator[None]:
         raise InputError(expected, path=path) from None
 
 
-def _numbered(path: Path, lines: Iterator[bytes] | IO[bytes]) -> Iterator[Line]:
+def _numbered(path: Path, lines: Iterable[bytes]) -> Iterator[Line]:
     """Lines with number and offset, the byte order mark taken off the first."""
-    offset, number, source = 0, 0, iter(lines)
-    while True:
-        with _blamed(path):
-            data = next(source, None)
-        if data is None:
-            return
-        number += 1
-        if number == 1 and data.startswith(BOM):
-            yield Line(1, data[len(BOM) :], len(BOM))
-        else:
-            yield Line(number, data, offset)
-        offset += len(data)
+    offset = 0
+    with _blamed(path):
+        for number, data in enumerate(lines, 1):
+            if number == 1 and data.startswith(BOM):
+                yield Line(1, data[len(BOM) :], len(BOM))
+            else:
+                yield Line(number, data, offset)
+            offset += len(data)
 
 
 def _decoded(path: Path, file: IO[bytes], encoding: str) -> Iterator[Line]:
     number = 0
-    with io.TextIOWrapper(file, encoding=encoding, newline="\n") as text:
-        while True:
-            try:
-                with _blamed(path):
-                    line = text.readline()
-            except UnicodeError as error:
-                raise InputError(
-                    f"not {encoding} at or soon after this line: {error}", path=path, line=number + 1
-                ) from None
-            if not line:
-                return
-            number += 1
-            yield Line(number, (line.removeprefix("\ufeff") if number == 1 else line).encode("utf-8"), 0)
+    with io.TextIOWrapper(file, encoding=encoding, newline="\n") as text, _blamed(path):
+        try:
+            for number, line in enumerate(text, 1):
+                yield Line(number, (line.removeprefix("\ufeff") if number == 1 else line).encode("utf-8"), 0)
+        except UnicodeError as error:
+            message = f"not {encoding} at or soon after this line: {error}"
+            raise InputError(message, path=path, line=number + 1) from None
 
 
 def _zstd_lines(path: Path) -> Iterator[bytes]:

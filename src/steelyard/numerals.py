@@ -25,16 +25,17 @@ def split_numbers(text: str) -> list[str]:
     ``covid-19``. The text is in lower case, its digits ASCII.
 
     >>> split_numbers("from -$1,000.50 to .5, 1990-1995")
-    ['from ', '-1000.5', ' to ', '0.5', ', ', '1990', '-', '1995', '']
+    ['from  ', '-1000.5', ' to  ', '0.5', ', ', '1990', '-', '1995', '']
     """
     pieces: list[str] = []
     at = 0
     for chain in _CHAIN.finditer(text):
-        start = chain.start()
+        start, before = chain.start(), ""
         if start > at and not text[start - 1].isspace():
             sign = _SIGN.search(text, max(at, start - 3), start)
-            start = sign.start() if sign is not None else start
-        pieces += text[at:start], by_value(text[start : chain.end()])
+            if sign is not None:
+                start, before = sign.start(), " "  # what is signed stands apart: "x=-5" is not "x-5"
+        pieces += text[at:start] + before, by_value(text[start : chain.end()])
         at = chain.end()
     pieces.append(text[at:])
     return pieces

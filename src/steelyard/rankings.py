@@ -42,7 +42,7 @@ from .judgements import (
 
 __all__ = [
     "BoolArray", "Compat", "Counts", "Duplicates", "FloatArray", "Grade", "IntArray", "Missing", "Policy",
-    "Rankings", "Ties", "Undefined", "running",
+    "Rankings", "Ties", "Undefined", "quotient", "running", "sum_by",
 ]  # fmt: skip
 
 
@@ -150,7 +150,7 @@ class Rankings:
 
     def total(self, values: FloatArray | BoolArray) -> FloatArray:
         """Sum of values of hits per query, shape (Q,). The order of the sum is the order of the ranks."""
-        return np.bincount(self.query, weights=values, minlength=len(self))
+        return sum_by(self.query, values, len(self))
 
     def running(self, values: FloatArray | BoolArray) -> FloatArray:
         """Running sum within each query, this hit included, shape (n,)."""
@@ -158,7 +158,27 @@ class Rankings:
 
     def settle(self, values: FloatArray) -> FloatArray:
         """Apply the policy on undefined values: under ``undefined="zero"`` NaN becomes 0."""
-        return np.nan_to_num(values, nan=0.0) if self.policy.undefined == "zero" else values
+        return np.where(np.isnan(values), 0.0, values) if self.policy.undefined == "zero" else values
+
+
+def sum_by(groups: IntArray, values: FloatArray | BoolArray, size: int) -> FloatArray:
+    """Sums of the values of each group, in the order given.
+
+    >>> sum_by(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [1.0, 0.0, 5.0]
+    """
+    return np.asarray(np.bincount(groups, weights=values, minlength=size), dtype=np.float64)
+
+
+def quotient(part: FloatArray, whole: FloatArray | IntArray, *, empty: float = 0.0) -> FloatArray:
+    """``part / whole``, and ``empty`` where the whole is not positive.
+
+    >>> quotient(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, 0.0]
+    """
+    result: FloatArray = np.full(len(part), empty, dtype=np.float64)
+    np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
+    return result
 
 
 def running(values: FloatArray, starts: IntArray) -> FloatArray:
@@ -167,13 +187,13 @@ def running(values: FloatArray, starts: IntArray) -> FloatArray:
     >>> running(np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 1, 1, 4])).tolist()
     [1.0, 2.0, 6.0, 14.0]
     """
-    sums = values.copy()
-    if values.size and np.all(values == np.rint(values)) and np.abs(values).sum() < 2**53:
-        sums = np.cumsum(values)  # exact in whole numbers, so one sum over all may be taken apart again
-        before = np.concatenate(([0.0], sums))[starts[:-1]]
-        return sums - np.repeat(before, np.diff(starts))
     sizes = np.diff(starts)
-    rows = starts[:-1]
+    if bool(np.all(values == np.rint(values))) and float(np.abs(values).sum()) < 2**53:
+        upto: FloatArray = np.concatenate(
+            ([0.0], np.cumsum(values))
+        )  # whole numbers: one exact sum may be taken apart again
+        return upto[1:] - np.repeat(upto[starts[:-1]], sizes)
+    sums = values.copy()
     for step in range(1, int(sizes.max(initial=0))):
         rows = starts[:-1][sizes > step] + step
         sums[rows] += sums[rows - 1]

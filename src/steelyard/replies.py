@@ -21,7 +21,7 @@ from .records import Json
 from .shapes import in_words
 
 _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
-_TRIES = 100  # of braces at which an object may begin, so that no reply takes long to read
+_TRIES, _MENDED_TRIES = 100, 10  # of braces at which an object may begin, so that no reply takes long to read
 
 
 class Completion(Struct, frozen=True):
@@ -98,30 +98,35 @@ def _without_reasoning(text: str) -> str:
 
 def _objects(text: str) -> Iterator[Json]:
     """The outermost JSON objects of a text, in their order."""
-    at = 0
-    for _ in range(_TRIES):
-        if (start := text.find("{", at)) < 0:
-            return
-        at = _closing(text, start)
+    read = 0
+    for start, end in _braces(text)[:_TRIES]:
+        if start < read:
+            continue
         try:
-            value: Json = msgspec.json.decode(text[start:at])
+            value: Json = msgspec.json.decode(text[start:end])
         except _NOT_JSON:
-            at = start + 1
-        else:
-            yield value
+            continue  # it may hold an object that is one
+        read = end
+        yield value
 
 
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
-def _closing(text: str, start: int) -> int:
-    """The end of the object that opens at ``start``, minding strings; the end of the text if it never closes."""
-    depth = 0
-    for token in _STRING_OR_BRACE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0:
-            return token.end()
-    return len(text)
+def _braces(text: str) -> list[tuple[int, int]]:
+    """The pairs of braces in a text by their start, minding the strings within them."""
+    pairs: list[tuple[int, int]] = []
+    opened: list[int] = []
+    at = text.find("{")
+    while at >= 0 and (token := _STRING_OR_BRACE.search(text, at)) is not None:
+        at = token.end()
+        if token[0] == "{":
+            opened.append(token.start())
+        elif token[0] == "}":
+            pairs.append((opened.pop(), at))
+        if not opened:
+            at = text.find("{", at)  # quotes in the prose between objects mean nothing
+    return sorted(pairs)
 
 
 _TOKEN = re.compile(
@@ -139,8 +144,8 @@ _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(.)|(["\x00-\x1f])', 
 def _mended_objects(text: str) -> Iterator[Json]:
     """The outermost objects of a text after mending slips, where brackets and quotes balance."""
     at = 0
-    for _ in range(_TRIES):
-        if (start := text.find("{", at)) < 0:
+    for _ in range(_MENDED_TRIES):
+        if (start := text.find("{", at)) < 0 or text.find("}", start) < 0:
             return
         mended, at = _mended(text, start)
         try:
@@ -293,7 +298,7 @@ def _in_words(spoken: str, shape: type[Struct], text: str) -> Struct:
     value = {name: spoken if name != named[0] else _from_words(spoken, kind) for name, kind in kinds.items()}
     try:
         return msgspec.convert(value, shape)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeError):
         message = f"the reply is neither JSON nor states one {named[0]}"
         raise BadReply("malformed", message, text) from None
 

@@ -18,8 +18,8 @@ from .cells import read_cells
 from .errors import InputError, WrongType
 from .lines import peek, read_lines, read_utf8, suffix_of
 
-Kind: TypeAlias = Literal["json", "cells", "table"]
-"""What the values of a row are: JSON values, text cells of CSV, or cells of a typed table."""
+Kind: TypeAlias = Literal["json", "object", "cells", "table"]
+"""What the values of a row are: of JSON, of an object in memory, text cells of CSV, or cells of a typed table."""
 
 CONTAINERS = ("queries", "samples", "data", "rows", "records", "test_cases", "goldens")
 """Keys under which a JSON object keeps its rows."""
@@ -183,11 +183,12 @@ def _query_row(row: Row) -> Row:
     """A row of the dataset shape, where ``context`` is what an answer rests on, and an empty text is an absent one."""
     if not isinstance(row.values, dict):
         return row
-    values = {
-        "reference_contexts" if key.casefold() == "context" else key: value
-        for key, value in row.values.items()
-        if value != "" or key.casefold() not in ("id", "context", "reference_answer")
-    }
+    values = {}
+    for key, value in row.values.items():
+        if key.casefold() == "context":
+            values["reference_contexts"] = [value] if value and isinstance(value, str) else value or None
+        else:
+            values[key] = None if value == "" and key.casefold() == "reference_answer" else value
     return row._replace(values=values)
 
 
@@ -302,13 +303,15 @@ def rows_of_columns(columns: Mapping[str, object], *, path: Path | None = None) 
         found = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise InputError(f"columns of unequal length: {found}", path=path)
     rows = zip(*lists.values(), strict=True)
-    return (Row(Place(path, None, n), dict(zip(lists, cells, strict=True))) for n, cells in enumerate(rows, 1))
+    return (
+        Row(Place(path, None, n), dict(zip(lists, cells, strict=True)), "object") for n, cells in enumerate(rows, 1)
+    )
 
 
 def rows_of_objects(source: Iterable[object]) -> Iterator[Row]:
     """The rows of an iterable of mappings, records, or objects that turn into a dict (pydantic, ragas, dataclass)."""
     for number, item in enumerate(source, 1):
-        yield Row(Place(None, None, number), _mapping(item))
+        yield Row(Place(None, None, number), _mapping(item), "object")
 
 
 def _mapping(item: object) -> object:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -26,7 +26,8 @@ from .records import Sample
 from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
 from .values import json_value
 
-Files: TypeAlias = "str | PathLike[str]"
+Item = TypeVar("Item")
+File: TypeAlias = "str | PathLike[str]"
 MOST = 20
 """How many problems are listed before the rest is only counted."""
 
@@ -55,18 +56,7 @@ def read_samples(source: object, *, fields: Mapping[str, str] | None = None, enc
     >>> sample.id, sample.user_input, sample.response, sample.retrieved_contexts, sample.metadata
     ('1', 'Who?', 'Ada', ['Ada did.'], {'lang': 'en'})
     """
-    samples, problems = [], list[InputError]()
-    for item in _taken(source, Intake(fields, _warn), encoding):
-        if isinstance(item, Sample):
-            samples.append(item)
-        else:
-            problems += item
-            if len(problems) >= MOST:
-                problems = [*problems[:MOST], InputError("reading stopped here; there may be more problems")]
-                break
-    if problems:
-        raise problems[0] if len(problems) == 1 else InputErrors(problems)
-    return samples
+    return gathered(_taken(source, Intake(fields, warned), encoding))
 
 
 def iter_samples(
@@ -76,7 +66,7 @@ def iter_samples(
 
     Memory holds one sample, and the ids that were given, so that none comes twice (a JSON file is read whole).
     """
-    for item in _taken(source, Intake(fields, _warn), encoding):
+    for item in _taken(source, Intake(fields, warned), encoding):
         if not isinstance(item, Sample):
             raise item[0] if len(item) == 1 else InputErrors(item)
         yield item
@@ -97,6 +87,11 @@ class CheckResult:
     warnings: list[str] = field(default_factory=list)
 
     @property
+    def total(self) -> int:
+        """How many problems there are, listed or not."""
+        return len(self.problems) + self.more
+
+    @property
     def ok(self) -> bool:
         """Whether there is no problem."""
         return not self.problems
@@ -109,7 +104,7 @@ class CheckResult:
             else:
                 self.more += 1
 
-    def count(self, sample: Sample) -> None:
+    def tally(self, sample: Sample) -> None:
         """Count a row and the fields that it gives."""
         self.rows += 1
         for name in Sample.__struct_fields__:
@@ -137,7 +132,7 @@ def check_samples(
     try:
         for item in _taken(source, intake, encoding):
             if isinstance(item, Sample):
-                result.count(item)
+                result.tally(item)
                 if on_sample is not None:
                     on_sample(item)
             else:
@@ -145,14 +140,32 @@ def check_samples(
                 result.add(item)
     except InputError as error:
         result.add(error.problems if isinstance(error, InputErrors) else [error])
+    alone = isinstance(source, str | PathLike)
     for text, (place, count) in intake.remarks.items():
         others = f" (and {count - 1} more rows)" if count > 1 else ""
-        result.warnings.append(f"{place}: {text}{others}")
+        result.warnings.append(f"{place._replace(path=None) if alone else place}: {text}{others}")
     return result
 
 
-def _warn(message: str) -> None:
+def warned(message: str) -> None:
+    """Give a remark of a reader as a warning."""
     warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def gathered(items: Iterable[Item | list[InputError]]) -> list[Item]:
+    """All the items, or an error with the first problems."""
+    found, problems = list[Item](), list[InputError]()
+    for item in items:
+        if not isinstance(item, list):
+            found.append(item)
+            continue
+        problems += item
+        if len(problems) >= MOST:
+            problems = [*problems[:MOST], InputError("reading stopped here; there may be more problems")]
+            break
+    if problems:
+        raise problems[0] if len(problems) == 1 else InputErrors(problems)
+    return found
 
 
 # Reading
@@ -239,7 +252,7 @@ class _Ids:
 # Writing
 
 
-def write_samples(path: Files, samples: Iterable[Sample]) -> None:
+def write_samples(path: File, samples: Iterable[Sample]) -> None:
     """Write samples so that ``read_samples`` returns them as they are. The suffix tells the format.
 
     JSONL (written as a stream), JSON, CSV, TSV, each also ``.gz``, and Parquet. In CSV, lists and mappings are cells of
@@ -250,24 +263,28 @@ def write_samples(path: Files, samples: Iterable[Sample]) -> None:
     path = Path(path)
     form = FORMATS.get(suffix_of(path))
     if form == "parquet":
-        _write_parquet(path, list(samples))
+        _write_parquet(path, _sound(samples))
     elif form in ("csv", "tsv"):
-        _write_cells(path, list(samples), "\t" if form == "tsv" else ",")
+        _write_cells(path, _sound(samples), "\t" if form == "tsv" else ",")
     elif form in ("json", "jsonl"):
         _write_json(path, samples, listed=form == "json")
     else:
         raise InputError("unknown format (expected .jsonl, .json, .csv, .tsv or .parquet, also with .gz)", path=path)
 
 
-def _json(value: object, sample: Sample) -> bytes:
-    """A sample, or a part of one, as JSON. What JSON cannot hold is an error, never another value."""
+def _sound(samples: Iterable[Sample]) -> list[Sample]:
+    """The samples, once all of them are known to fit into a file."""
+    return [sample for sample in samples if _json(sample)]
+
+
+def _json(sample: Sample) -> bytes:
+    """A sample as JSON. What JSON cannot hold is an error, never another value."""
     try:
         if sample.metadata or sample.relevance:
-            json_value(sample.metadata)
-            json_value(sample.relevance)
-        return msgspec.json.encode(value)
+            json_value([sample.metadata, sample.relevance])
+        return msgspec.json.encode(sample)
     except (Bad, UnicodeEncodeError, OverflowError) as error:
-        raise InputError(f"cannot be written as JSON: {error}", field=f"sample {sample.id!r}") from None
+        raise InputError(f"cannot be written: {error}", field=f"sample {sample.id!r}") from None
 
 
 def _write_json(path: Path, samples: Iterable[Sample], *, listed: bool) -> None:
@@ -275,7 +292,7 @@ def _write_json(path: Path, samples: Iterable[Sample], *, listed: bool) -> None:
         file.write(b"[" if listed else b"")
         for number, sample in enumerate(samples):
             before = b"" if not listed else b",\n" if number else b"\n"
-            file.write(before + _json(sample, sample) + (b"" if listed else b"\n"))
+            file.write(before + _json(sample) + (b"" if listed else b"\n"))
         file.write(b"\n]\n" if listed else b"")
 
 
@@ -290,9 +307,8 @@ def _cell(sample: Sample, name: str) -> str | None:
         return None
     value = getattr(sample, name)
     if isinstance(value, str):
-        _json(value, sample)
         return escape(value, maybe_list=name == "reference")
-    return _json(value, sample).decode("utf-8")
+    return msgspec.json.encode(value).decode("utf-8")
 
 
 def _write_parquet(path: Path, samples: list[Sample]) -> None:

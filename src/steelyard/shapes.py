@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -133,8 +132,12 @@ def _filled(kind: inspect.Type, number: int, depth: int = 0) -> Json:
 
 
 def _within(kind: inspect.IntType | inspect.FloatType) -> int | float:
-    """The upper bound, else the lower one, else 1."""
-    if kind.le is not None:
-        return kind.le
-    low = kind.ge if kind.ge is not None else -math.inf if kind.gt is None else kind.gt + 1
-    return 1 if low <= 1 and (kind.lt is None or kind.lt > 1) else low
+    """The upper bound where it is allowed, else the lower one, else what lies between, else 1."""
+    for bound in (kind.le, kind.ge):
+        if bound is not None:
+            return bound
+    if kind.gt is not None and kind.lt is not None and isinstance(kind, inspect.FloatType):
+        return (kind.gt + kind.lt) / 2
+    if kind.gt is not None:
+        return max(1, kind.gt + 1)
+    return 1 if kind.lt is None else min(1, kind.lt - 1)

@@ -90,8 +90,9 @@ def paired_randomisation(
 
     ``first`` and ``second`` hold the same samples in the same order: shape (n,), or (n, columns) for a statistic of
     several. p is the share of ways to swap the two within pairs that give a difference of ``statistic`` at least as
-    large: exact, over all ways, up to 16 pairs that differ (13 for a plain function); else (b + 1) / (m + 1) over m = ``resamples`` seeded
-    random ways, which is never 0 and never too small on average. With ``cluster`` all pairs of a cluster swap together.
+    large: exact, over all ways, up to 16 pairs that differ (13 for a plain function); else (b + 1) / (m + 1) over
+    m = ``resamples`` seeded random ways, which is never 0 and never too small on average. With ``cluster`` all pairs
+    of a cluster swap together.
 
     >>> paired_randomisation([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.8]).p
     0.125

@@ -115,7 +115,9 @@ def _normalised(text: str, language: str | None, *, numbers: bool) -> tuple[str,
         text = _without_punctuation_but_in_numbers(text)
     else:
         text = text.translate(_DROPPED)
-    tokens = spaced(text).split()
+    if not text.isascii():  # a mark may have come to stand after a letter
+        text = spaced(unicodedata.normalize("NFKC", text))
+    tokens = text.split()
     if code not in ("en", "english"):
         return tuple(tokens)
     return tuple([token for token in tokens if token not in ARTICLES])

@@ -7,9 +7,11 @@ files only tabs and line ends do. Whatever does not fit raises ``Odd``, and a ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from math import isnan
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -17,17 +19,21 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .judgements import BoolArray, FloatArray, IntArray
-from .lines import BOM, blamed, open_bytes, read_lines
+from .lines import BOM, open_bytes, read_lines
 
-Words = NDArray[np.uint64]
+Words: TypeAlias = NDArray[np.uint64]
+Reader: TypeAlias = Callable[[memoryview], int]
+"""Fills a buffer with the bytes that come next and says how many they are; 0 at the end."""
+
 ROOM = 64  # bytes around the text, so that a word may be read at any place in it
 BLOCK = 1 << 20
 _ODD_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
+_HIGH_BYTES = ~_LOW_BYTES[::-1]
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-class Odd(Exception):  # noqa: N818 - a signal within these modules, never a user's error
+class Odd(Exception):
     """Something that only the careful reader can judge."""
 
 
@@ -64,8 +70,11 @@ class Text:
 
     def fields(self, column: Column) -> list[bytes]:
         """All fields of a column."""
-        data = bytes(self.buffer)
         ends = (column.starts + column.sizes).tolist()
+        if len(ends) < 1000:
+            view = memoryview(self.buffer)
+            return [bytes(view[start:end]) for start, end in zip(column.starts.tolist(), ends, strict=True)]
+        data = bytes(self.buffer)
         return [data[start:end] for start, end in zip(column.starts.tolist(), ends, strict=True)]
 
     def hashes(self, column: Column) -> Words:
@@ -82,31 +91,35 @@ class Text:
 
 
 def columns_of(
-    text: Text, begin: int, end: int, width: int, *, more: bool = False, tabs: bool = False
+    text: Text, begin: int, end: int, fields: Sequence[int], width: int, *, more: bool = False, tabs: bool = False
 ) -> list[Column]:
-    """The columns of the lines between two places of a buffer, the last line ended; Odd unless each has ``width``.
+    """Some fields of the lines between two places of a buffer, the last line ended; Odd unless all have ``width``.
 
     With ``more``, lines may have more fields, which are left out. Blank lines are no lines.
     """
     part = text.bytes[begin:end]
     blank = ((part >= 9) & (part <= 13)) if tabs else part <= 32
-    ends = np.flatnonzero(blank)
     lines = int(np.count_nonzero(part == 10))
-    regular = len(ends) == lines * width and lines and not blank[0] and not (blank[1:] & blank[:-1]).any()
-    if regular:
-        table = ends.reshape(lines, width)
-        regular = bool((part[table[:, -1]] == 10).all())
-    if regular:
-        table += begin
-        starts = np.empty(lines, dtype=np.int64)
-        starts[0], starts[1:] = begin, table[:-1, -1] + 1
-        columns = [Column(starts, table[:, 0] - starts)]
-        return columns + [Column(table[:, at - 1] + 1, table[:, at] - table[:, at - 1] - 1) for at in range(1, width)]
-    return _columns_of_any(part, blank, begin, width, more=more)
+    if lines and not blank[0] and not (blank[1:] & blank[:-1]).any():
+        ends = np.flatnonzero(blank)
+        if len(ends) == lines * width and (part[ends[width - 1 :: width]] == 10).all():
+            return [_regular_column(ends, begin, field, width) for field in fields]
+    return _columns_of_any(part, blank, begin, fields, width, more=more)
+
+
+def _regular_column(ends: IntArray, begin: int, field: int, width: int) -> Column:
+    """A field of lines whose fields end at every ``width``-th place."""
+    if field:
+        starts = ends[field - 1 :: width] + (begin + 1)
+    else:
+        starts = np.empty(len(ends) // width, dtype=np.int64)
+        starts[0] = begin
+        np.add(ends[width - 1 : -1 : width], begin + 1, out=starts[1:])
+    return Column(starts, ends[field::width] - starts + begin)
 
 
 def _columns_of_any(
-    part: NDArray[np.uint8], blank: BoolArray, begin: int, width: int, *, more: bool
+    part: NDArray[np.uint8], blank: BoolArray, begin: int, fields: Sequence[int], width: int, *, more: bool
 ) -> list[Column]:
     """Columns where blanks may come in runs, and lines may be empty."""
     after_blank = np.concatenate(([True], blank[:-1]))
@@ -118,7 +131,7 @@ def _columns_of_any(
     counts = counts[counts > 0]
     if (counts < width).any() or (not more and (counts > width).any()):
         raise Odd
-    return [Column(starts[at + field] + begin, sizes[at + field]) for field in range(width)]
+    return [Column(starts[at + field] + begin, sizes[at + field]) for field in fields]
 
 
 def numbers_of(text: Text, column: Column) -> FloatArray:
@@ -138,13 +151,17 @@ def numbers_of(text: Text, column: Column) -> FloatArray:
     try:
         decoded = _NUMBERS.decode(b"[" + shown.tobytes()[:-1] + b"]")
     except msgspec.DecodeError:  # not as JSON writes numbers: +1, .5, 1., inf, or no number at all
-        decoded = [number(field.decode("utf-8", "replace")) for field in text.fields(column)]
-        if None in decoded:
-            raise Odd from None
-    return np.fromiter(decoded, np.float64, len(decoded))  # type: ignore[arg-type]
+        decoded = [_number_or_odd(field) for field in text.fields(column)]
+    return np.fromiter(decoded, np.float64, len(decoded))
 
 
 _NUMBERS = msgspec.json.Decoder(list[float])
+
+
+def _number_or_odd(field: bytes) -> float:
+    if (value := number(field.decode("utf-8", "replace"))) is None:
+        raise Odd
+    return value
 
 
 def number(text: str) -> float | None:
@@ -157,70 +174,77 @@ def number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return None if value != value or "_" in text else value
+    return None if isnan(value) or "_" in text else value
 
 
 _ZEROS = np.uint64(0x3030303030303030)
-_EXACT = 2.0**53
 
 
 def _fixed_point(text: Text, column: Column) -> FloatArray | None:
     """Numbers that are digits with one and the same number of decimals, eight digits at once; None for others.
 
-    Up to 2^53 the digits are an exact double and so is the power of ten: their quotient is the nearest double.
+    Up to fifteen digits are an exact double and so is the power of ten: their quotient is the nearest double.
     """
-    starts, sizes = column
-    negative = text.bytes[starts] == 45
-    sizes = sizes - negative
-    if int(sizes.max()) > 16 or int(sizes.min()) < 1:
-        return None
-    ends = starts + column.sizes
+    ends = column.starts + column.sizes
+    negative = text.bytes[column.starts] == 45
+    signed = bool(negative.any())
     first = text.field(column, 0)
     decimals = len(first) - 1 - first.rfind(b".") if b"." in first else 0
-    low = _digits(text.words[ends - 8], sizes)
-    high = _digits(text.words[ends - 16], sizes - 8)
-    if decimals > 6:
+    points = int(decimals > 0)
+    whole_sizes = column.sizes - (decimals + points)
+    if signed:
+        whole_sizes -= negative
+    longest = int(whole_sizes.max())
+    if longest > 8 or decimals > 7 or int(whole_sizes.min()) < 1:
         return None
-    if decimals:
-        point = np.uint64(8 * (7 - decimals))
-        if ((low >> point) & np.uint64(255) != 46).any():
-            return None
-        whole = (low & ((np.uint64(1) << point) - np.uint64(1))) << np.uint64(8)
-        low = low >> (point + np.uint64(8)) << (point + np.uint64(8)) | whole | high >> np.uint64(56)
-        high = high << np.uint64(8) | np.uint64(0x30)
-    low ^= _ZEROS
-    high ^= _ZEROS
-    if (((low | high | (low + _TOP) | (high + _TOP)) & _EIGHTY) != 0).any():
+    if points and (text.bytes[ends - (decimals + 1)] != 46).any():
         return None
-    value = _eight(high).astype(np.float64) * 1e8 + _eight(low)
-    if value.max() > _EXACT:
+    digits = text.words[ends - (decimals + points + 8)]
+    kept = _HIGH_BYTES[whole_sizes]
+    digits ^= _ZEROS
+    digits &= kept
+    if points:
+        fraction = text.words[ends - 8]
+        fraction ^= _ZEROS
+        fraction &= _HIGH_BYTES[decimals]
+        if longest + decimals <= 8:
+            digits >>= np.uint64(8 * decimals)
+            digits |= fraction
+            value = _eight(digits)
+        else:
+            value = _eight(digits) * np.uint64(10**decimals) + _eight(fraction)
+            if not _are_digits(fraction):
+                return None
+    else:
+        value = _eight(digits)
+    if not _are_digits(digits):
         return None
-    value /= 10.0**decimals
-    return np.where(negative, -value, value) if negative.any() else value
+    result = value / 10.0**decimals
+    return np.where(negative, -result, result) if signed else result
 
 
-_TOP = np.uint64(0x7676767676767676)  # carries into the top bit of a byte that is more than nine
-_EIGHTY = np.uint64(0x8080808080808080)
+def _are_digits(words: Words) -> bool:
+    """Whether all bytes are at most nine: one above carries into its top bit."""
+    return not np.bitwise_or.reduce(words | (words + np.uint64(0x7676767676767676))) & np.uint64(0x8080808080808080)
 
 
-def _digits(words: Words, sizes: IntArray) -> Words:
-    """Words of which the last ``sizes`` bytes stand and the others are the digit 0."""
-    kept = _LOW_BYTES[8 - np.clip(sizes, 0, 8)]
-    return (words & ~kept) | (_ZEROS & kept)
-
-
-def _eight(words: Words) -> Words:
+def _eight(digits: Words) -> Words:
     """Eight digits, the first in the lowest byte, as their number: pairs, then fours, then all."""
-    pairs = words * np.uint64(10) + (words >> np.uint64(8))
+    pairs = digits * np.uint64(10)
+    pairs += digits >> np.uint64(8)
     mask = np.uint64(0x000000FF000000FF)
-    left = (pairs & mask) * np.uint64(0x000F424000000064)
-    right = ((pairs >> np.uint64(16)) & mask) * np.uint64(0x0000271000000001)
-    return (left + right) >> np.uint64(32)
+    left = pairs & mask
+    left *= np.uint64(0x000F424000000064)
+    pairs >>= np.uint64(16)
+    pairs &= mask
+    pairs *= np.uint64(0x0000271000000001)
+    left += pairs
+    left >>= np.uint64(32)
+    return left
 
 
-def whole_text(path: Path, encoding: str = "utf-8") -> tuple[Text, int]:
-    """A whole file as one buffer, its text from byte ``ROOM`` to the place given, the last line ended."""
-    read = _reader(path, encoding)
+def whole_text(read: Reader) -> tuple[Text, int]:
+    """All there is to read as one buffer, its text from byte ``ROOM`` to the place given, the last line ended."""
     text, end = Text(BLOCK), ROOM
     while True:
         got = read(memoryview(text.buffer)[end : len(text.buffer) - ROOM])
@@ -231,9 +255,8 @@ def whole_text(path: Path, encoding: str = "utf-8") -> tuple[Text, int]:
             text = _grown(text, end)
 
 
-def whole_queries(path: Path, encoding: str = "utf-8", *, width: int = 6, more: bool = False) -> Iterator[Block]:
-    """A run file in blocks that end where a query does."""
-    read = _reader(path, encoding)
+def whole_queries(read: Reader, *, more: bool = False) -> Iterator[Block]:
+    """The queries, documents and scores of a run file, in blocks that end where a query does."""
     text, end = Text(BLOCK), ROOM
     done = False
     while not done:
@@ -248,11 +271,13 @@ def whole_queries(path: Path, encoding: str = "utf-8", *, width: int = 6, more: 
         rest = last
         if last > ROOM:
             check_text(text, last)
-            columns = columns_of(text, ROOM, last, width, more=more)
+            columns = columns_of(text, ROOM, last, (0, 2, 4), 6, more=more)
             groups = _groups(text, columns[0])
             rows = int(groups[-1 if done else -2])
             if rows:
-                yield Block(text, [column.part(slice(0, rows)) for column in columns], groups[: None if done else -1])
+                complete = slice(0, rows)
+                queries, docs, scores = (column.part(complete) for column in columns)
+                yield Block(text, queries, docs, scores, groups[: None if done else -1])
             if rows < len(columns[0].starts):
                 rest = int(columns[0].starts[rows])
         if done:
@@ -265,10 +290,12 @@ def whole_queries(path: Path, encoding: str = "utf-8", *, width: int = 6, more: 
 
 
 class Block(NamedTuple):
-    """Lines of some whole queries: their columns, and the rows at which each query starts and the last ends."""
+    """Lines of some whole queries, and the rows at which each query starts and the last one ends."""
 
     text: Text
-    columns: list[Column]
+    queries: Column
+    docs: Column
+    scores: Column
     starts: IntArray
 
 
@@ -287,7 +314,7 @@ def _groups(text: Text, queries: Column) -> IntArray:
 
 def check_text(text: Text, end: int) -> None:
     """Odd unless the buffer up to a line's end is UTF-8."""
-    if (text.bytes[ROOM:end] > 127).any():
+    if end > ROOM and text.bytes[ROOM:end].max() > 127:
         try:
             text.buffer[ROOM:end].decode("utf-8")
         except UnicodeDecodeError:
@@ -307,24 +334,22 @@ def _grown(text: Text, end: int) -> Text:
     return larger
 
 
-Reader = Callable[[memoryview], int]
-
-
-def _reader(path: Path, encoding: str) -> Reader:
-    """A function that fills a buffer with the next UTF-8 bytes of a file and says how many, 0 at its end."""
+def reader_of(path: Path, encoding: str = "utf-8") -> Reader:
+    """The UTF-8 bytes of a plain, gzip or zstd file."""
     if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-        return _from_chunks(line.data for line in read_lines(path, encoding))
+        return reader_of_chunks(line.data for line in read_lines(path, encoding))
     file = open_bytes(path)
-    with blamed(path):
-        head = file.read(len(_ZSTD))
-        if head == _ZSTD:
-            file.close()
-            return _from_chunks(_zstd_chunks(path))
-        file.seek(len(BOM) if head.startswith(BOM) else 0)
+    head = file.read(len(_ZSTD))
+    if head == _ZSTD:
+        file.close()
+        return reader_of_chunks(_zstd_chunks(path))
+    file.seek(len(BOM) if head.startswith(BOM) else 0)
 
     def read(into: memoryview) -> int:
-        with blamed(path):
+        try:
             got = int(file.readinto(into))  # type: ignore[attr-defined]
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"cannot be read: {error}", path=path) from None
         if not got:
             file.close()
         return got
@@ -332,7 +357,8 @@ def _reader(path: Path, encoding: str) -> Reader:
     return read
 
 
-def _from_chunks(chunks: Iterator[bytes]) -> Reader:
+def reader_of_chunks(chunks: Iterator[bytes]) -> Reader:
+    """The bytes of some chunks, one after the other."""
     rest = memoryview(b"")
 
     def read(into: memoryview) -> int:

@@ -13,8 +13,8 @@ from . import names, trec_names
 from .errors import InputError
 from .metric import Metric
 from .metrics.ranking_trec import relstrings
-from .pool import GEOMETRIC_FLOOR
-from .rankings import FloatArray, Rankings
+from .rankings import Rankings
+from .resampling import GEOMETRIC_FLOOR
 from .shelf import get_metric
 
 

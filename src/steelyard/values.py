@@ -107,7 +107,7 @@ def identifiers(value: object) -> list[str]:
     return [_numbered(number, identifier, item) for number, item in enumerate(_list(value, "a list of ids"), 1)]
 
 
-def grades(value: Mapping[object, object], *, skip_null: bool = False) -> dict[str, float]:
+def grades(value: Mapping[str, object], *, skip_null: bool = False) -> dict[str, float]:
     """Grades by document. A null is left out where tables have one column for every document."""
     found = {}
     for doc, given in value.items():

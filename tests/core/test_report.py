@@ -102,7 +102,7 @@ PLAIN = {
     "mean_correctness": 1.0, "generated_at": "2026-01-01T00:00:00Z",
     "per_query": [
         {"ID": "q1", "query": "One?", "METRICS": {"precision": 0.2, "Recall": 1.0, "MRR": 1.0, "NDCG": 1.0},
-         "answer": "Yes", "Quality": {"faithfulness": 0.5, "Relevance": 0.5, "Correctness": 1.0, "Comment": "fine"}},
+         "answer": "Yes", "Quality": {"Faithfulness": 0.5, "Relevance": 0.5, "Correctness": 1.0, "Comment": "fine"}},
         {"id": "q2", "Query": "Two?", "Metrics": {"Precision": 0.4, "Recall": 0.5, "MRR": 0.5, "NDCG": 0.6}},
     ],
 }  # fmt: skip

@@ -79,7 +79,7 @@ def test_every_kind_of_source_gives_the_same_sample(tmp_path: Path) -> None:
         SimpleNamespace(samples=[SAMPLE]),
     ]
     for source in sources:
-        assert [SAMPLE] == read_samples(source), source
+        assert read_samples(source) == [SAMPLE], source
 
 
 def test_a_set_with_column_names_is_read_row_by_row() -> None:
@@ -115,14 +115,14 @@ def test_importing_and_reading_json_imports_no_tables(tmp_path: Path) -> None:
         f"read_samples([{str(tmp_path / 'a.jsonl')!r}]); read_samples({str(tmp_path / 'a.csv')!r}); "
         "print(sorted({'polars', 'pandas', 'numpy', 'pyarrow'} & set(sys.modules)))"
     )
-    assert "[]\n" == subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_several_files_are_one_list_and_ids_may_not_repeat(tmp_path: Path) -> None:
     """Rows without id are numbered through; the same id in two files names both places."""
     first = text_file(tmp_path / "a.jsonl", '{"question": "1"}', '{"question": "2"}')
     second = text_file(tmp_path / "b.jsonl", "", '{"question": "3"}')
-    assert ["1", "2", "3"] == [sample.id for sample in read_samples([first, second])]
+    assert [sample.id for sample in read_samples([first, second])] == ["1", "2", "3"]
     with_id = text_file(tmp_path / "c.jsonl", '{"id": "x", "question": "1"}')
     again = text_file(tmp_path / "d.jsonl", "", '{"id": "x", "question": "1"}')
     with pytest.raises(InputError) as caught:
@@ -136,8 +136,8 @@ def test_several_files_are_one_list_and_ids_may_not_repeat(tmp_path: Path) -> No
 def test_ids_are_text_and_absent_ones_are_numbered_from_one() -> None:
     """Zeros in front stay, whole numbers are written out, rows without id count."""
     rows = [{"id": "0042", "input": ""}, {"id": 7, "input": ""}, {"input": ""}, {"id": None, "input": ""}]
-    assert ["0042", "7", "3", "4"] == [sample.id for sample in read_samples(rows)]
-    assert "k" == one({"_id": "k", "input": ""}).id
+    assert [sample.id for sample in read_samples(rows)] == ["0042", "7", "3", "4"]
+    assert one({"_id": "k", "input": ""}).id == "k"
     assert Sample(id="k", user_input="", metadata={"query_id": 9}) == one({"id": "k", "query_id": 9, "query": ""})
 
 
@@ -192,7 +192,7 @@ def test_what_is_read_with_a_caveat_is_told_once(value: str, message: str) -> No
     rows = [{"question": "Q", "contexts": value}] * 3
     with pytest.warns(UserWarning, match=message) as caught:
         read_samples(rows)
-    assert 1 == len(caught)
+    assert len(caught) == 1
     (warning,) = check_samples(rows).warnings
     assert warning.startswith(message)
     assert warning.endswith("(and 2 more rows)")
@@ -224,10 +224,10 @@ def test_a_note_in_brackets_is_a_passage(value: str) -> None:
 def test_objects_give_their_text_their_ids_and_keep_the_rest() -> None:
     """Text under text, content or page_content; ids become retrieved_ids; nothing is lost."""
     documents = [SimpleNamespace(page_content="c2", metadata={"source": "s"})]
-    assert ["c2"] == one({"question": "Q", "documents": documents}).retrieved_contexts
+    assert one({"question": "Q", "documents": documents}).retrieved_contexts == ["c2"]
     sample = one({"question": "Q", "contexts": [{"content": "c1", "id": 7, "score": 0.5}]})
-    assert (["c1"], ["7"]) == (sample.retrieved_contexts, sample.retrieved_ids)
-    assert {"contexts": [{"id": 7, "score": 0.5}]} == sample.metadata
+    assert (sample.retrieved_contexts, sample.retrieved_ids) == (["c1"], ["7"])
+    assert sample.metadata == {"contexts": [{"id": 7, "score": 0.5}]}
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,8 @@ def test_objects_give_their_text_their_ids_and_keep_the_rest() -> None:
         ),
         ({"relevant_spans": [3]}, "item 1: expected a span with doc and start, end or text, found the number 3"),
         ({"tags": {"a": [1]}}, "tags: row 1: expected a tag (a text or a number), found a list"),
+        ({"question": "a\ud800"}, "user_input: row 1: half of a surrogate pair (U+D800) is no text"),
+        ({"question": "Q", "x": ["\udc00"]}, "metadata: row 1: half of a surrogate pair (U+DC00) is no text"),
         ({"question": "Q", "x": float("inf")}, "x: row 1: expected a finite number, found inf"),
         ([1], "row 1: expected an object with fields, found a list"),
         (5, "row 1: expected an object with fields, found the number 5"),
@@ -277,23 +279,23 @@ def test_wrong_types_name_row_column_and_what_was_expected(row: object, message:
 
 def test_references_of_every_shape() -> None:
     """One text, several, JSON text in a column for several, an empty list, and the shape of SQuAD."""
-    assert "R" == one({"ground_truth": "R"}).reference
-    assert ["R", "S"] == one({"answers": ["R", "S"]}).reference
-    assert ["R", "S"] == one({"ground_truths": '["R", "S"]'}).reference
-    assert '["R"]' == one({"reference": '["R"]'}).reference
-    assert [] == one({"reference": []}).reference
+    assert one({"ground_truth": "R"}).reference == "R"
+    assert one({"answers": ["R", "S"]}).reference == ["R", "S"]
+    assert one({"ground_truths": '["R", "S"]'}).reference == ["R", "S"]
+    assert one({"reference": '["R"]'}).reference == '["R"]'
+    assert one({"reference": []}).reference == []
     squad = one({"question": "Q", "answers": {"text": ["R", "S"], "answer_start": [1, 9]}})
-    assert (["R", "S"], {"answers": [{"answer_start": [1, 9]}]}) == (squad.reference, squad.metadata)
+    assert (squad.reference, squad.metadata) == (["R", "S"], {"answers": [{"answer_start": [1, 9]}]})
 
 
 def test_relevance_of_every_shape() -> None:
     """Grades by document, lists of relevant ids, JSON text; grades win over a list of ids, which is kept."""
-    assert {"d1": 2.0, "d2": 0.5} == one({"relevance": {"d1": 2, "d2": 0.5}}).relevance
-    assert {"d1": 1.0, "7": 1.0} == one({"relevant_ids": ["d1", 7]}).relevance
-    assert {"d1": 3.0} == one({"relevance": '{"d1": 3}'}).relevance
+    assert one({"relevance": {"d1": 2, "d2": 0.5}}).relevance == {"d1": 2.0, "d2": 0.5}
+    assert one({"relevant_ids": ["d1", 7]}).relevance == {"d1": 1.0, "7": 1.0}
+    assert one({"relevance": '{"d1": 3}'}).relevance == {"d1": 3.0}
     both = one({"relevance": {"d1": 2}, "relevant_ids": ["d1"]})
-    assert ({"d1": 2.0}, {"relevant_ids": ["d1"]}) == (both.relevance, both.metadata)
-    assert {"d1": 1.0} == one({"relevance": {}, "relevant_ids": ["d1"]}, fields={"relevance": "relevant_ids"}).relevance
+    assert (both.relevance, both.metadata) == ({"d1": 2.0}, {"relevant_ids": ["d1"]})
+    assert one({"relevance": {}, "relevant_ids": ["d1"]}, fields={"relevance": "relevant_ids"}).relevance == {"d1": 1.0}
 
 
 def test_spans_tags_and_metadata() -> None:
@@ -309,10 +311,10 @@ def test_spans_tags_and_metadata() -> None:
         }
     )
     assert [Span("7", 0, 4), Span("d", text="so")] == sample.relevant_spans
-    assert {"lang": "de", "hops": "2", "hard": "true", "question_type": "temporal"} == sample.tags
-    assert {"model": "m", "none": None, "score": 0.5} == sample.metadata
+    assert sample.tags == {"lang": "de", "hops": "2", "hard": "true", "question_type": "temporal"}
+    assert sample.metadata == {"model": "m", "none": None, "score": 0.5}
     with pytest.warns(UserWarning, match="tags without names"):
-        assert {"tags": ["a"]} == one({"question": "Q", "tags": ["a"]}).metadata
+        assert one({"question": "Q", "tags": ["a"]}).metadata == {"tags": ["a"]}
 
 
 def test_no_value_of_a_table_is_none() -> None:
@@ -330,7 +332,7 @@ def test_structs_of_a_table_leave_out_what_is_null() -> None:
     rows = [{"q": "1", "tags": {"a": "x", "b": None}, "relevance": {"d1": 1, "d2": None}}]
     frame = pl.DataFrame(rows).rename({"q": "question"})
     (sample,) = read_samples(frame)
-    assert ({"a": "x"}, {"d1": 1.0}) == (sample.tags, sample.relevance)
+    assert (sample.tags, sample.relevance) == ({"a": "x"}, {"d1": 1.0})
 
 
 # Columns
@@ -342,11 +344,11 @@ def test_two_columns_for_one_field_are_an_error_unless_one_is_chosen() -> None:
     with pytest.raises(InputError) as caught:
         read_samples(rows)
     assert "user_input: row 1: 'question' and 'prompt' fill the same field" in str(caught.value)
-    assert 1 == len(check_samples(rows).problems)
+    assert len(check_samples(rows).problems) == 1
     sample = read_samples(rows, fields={"user_input": "prompt"})[0]
-    assert ("P", {"question": "Q"}) == (sample.user_input, sample.metadata)
+    assert (sample.user_input, sample.metadata) == ("P", {"question": "Q"})
     rows = [{"question": "Q", "prompt": None}, {"question": None, "prompt": "P"}]
-    assert ["Q", "P"] == [sample.user_input for sample in read_samples(rows)]
+    assert [sample.user_input for sample in read_samples(rows)] == ["Q", "P"]
 
 
 def test_fields_reach_into_cells_and_make_tags() -> None:
@@ -366,15 +368,15 @@ def test_fields_reach_into_cells_and_make_tags() -> None:
         "metadata.first": "hits.0.doc.body",
     }
     sample = one(row, fields=fields)
-    assert ("Q", ["c1", "c2"], "c2", "A") == (
+    assert (
         sample.user_input,
         sample.retrieved_contexts,
         sample.reference,
         sample.response,
-    )
-    assert {"lang": "de"} == sample.tags
+    ) == ("Q", ["c1", "c2"], "c2", "A")
+    assert sample.tags == {"lang": "de"}
     assert {"first": "c1", "meta": row["meta"], "hits": row["hits"], "raw": row["raw"]} == sample.metadata
-    assert "Q" == one({"meta.q": "Q", "meta": {"q": "no"}}, fields={"user_input": "meta.q"}).user_input
+    assert one({"meta.q": "Q", "meta": {"q": "no"}}, fields={"user_input": "meta.q"}).user_input == "Q"
 
 
 @pytest.mark.parametrize(
@@ -398,7 +400,7 @@ def test_a_misspelt_column_is_kept_with_a_hint_d05() -> None:
     """Case D05: nothing is scored for it, and the reader says which name it resembles."""
     with pytest.warns(UserWarning, match="'refrence' is kept as metadata: did you mean 'reference'"):
         sample = one({"question": "Q", "response": "A", "refrence": "A"})
-    assert (None, {"refrence": "A"}) == (sample.reference, sample.metadata)
+    assert (sample.reference, sample.metadata) == (None, {"refrence": "A"})
     with pytest.warns(UserWarning, match=r"did you mean 'contexts' \(retrieved_contexts\)"):
         one({"question": "Q", "contxts": ["A"]})
     with pytest.raises(
@@ -416,7 +418,7 @@ def test_names_are_known_however_they_are_written() -> None:
     assert expected == one(row)
     ragas = {"user_input": "Q", "retrieved_context_ids": ["d1"], "reference_context_ids": ["d2"]}
     sample = one(ragas)
-    assert (["d1"], {"d2": 1.0}) == (sample.retrieved_ids, sample.relevance)
+    assert (sample.retrieved_ids, sample.relevance) == (["d1"], {"d2": 1.0})
 
 
 # Text files
@@ -428,10 +430,10 @@ def test_bom_crlf_blank_lines_and_line_separators(tmp_path: Path) -> None:
     path.write_bytes(
         '\ufeff{"question": "a\u2028b\u0085c\x0c"}\r\n\r\n   \r\n{"question": "é"}'.encode().replace(b"\x0c", b"")
     )
-    assert ["a\u2028b\u0085c", "é"] == [sample.user_input for sample in read_samples(path)]
+    assert [sample.user_input for sample in read_samples(path)] == ["a\u2028b\u0085c", "é"]
     path = tmp_path / "a.csv"
     path.write_bytes('\ufeffquestion,answer\r\n\r\n"a\r\nb",x\r\n'.encode())
-    assert [("a\r\nb", "x")] == [(sample.user_input, sample.response) for sample in read_samples(path)]
+    assert [(sample.user_input, sample.response) for sample in read_samples(path)] == [("a\r\nb", "x")]
 
 
 def test_text_does_not_go_through_the_platform_encoding_d04(tmp_path: Path) -> None:
@@ -450,14 +452,14 @@ def test_text_does_not_go_through_the_platform_encoding_d04(tmp_path: Path) -> N
     for copy in ("copy.jsonl", "copy.csv"):
         command = [sys.executable, "-c", code, str(tmp_path / "d.jsonl"), str(tmp_path / copy)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        assert "2 'Co mo\\u017cesz powiedzie\\u0107?'\n" == done.stdout
+        assert done.stdout == "2 'Co mo\\u017cesz powiedzie\\u0107?'\n"
     bad = tmp_path / "bad.jsonl"
     bad.write_bytes(base64.b64decode("eyJxdWVzdGlvbiI6ICJjYWbpIiwgInJlc3BvbnNlIjogInIifQo="))
     with pytest.raises(InputError) as caught:
         read_samples(bad)
     hint = "if the file is not UTF-8, try --encoding cp1252"
     assert f"{bad}:1: byte 0xe9 at offset 17 is not UTF-8; {hint}" == str(caught.value)
-    assert "café" == read_samples(bad, encoding="cp1252")[0].user_input
+    assert read_samples(bad, encoding="cp1252")[0].user_input == "café"
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.json"])
@@ -471,7 +473,7 @@ def test_bad_bytes_are_found_in_every_text_format(tmp_path: Path, name: str) -> 
     assert path.read_bytes()[int(str(caught.value).split("offset ")[1].split()[0])] == 0xE9
     for encoding in ("cp1252", "utf-16"):
         path.write_bytes(content.encode(encoding))
-        assert ["ok", "café"] == [sample.user_input for sample in read_samples(path, encoding=encoding)]
+        assert [sample.user_input for sample in read_samples(path, encoding=encoding)] == ["ok", "café"]
     with pytest.raises(InputError, match="try --encoding utf-16"):
         read_samples(path)
     with pytest.raises(InputError, match="unknown encoding 'utf-88'"):
@@ -528,7 +530,7 @@ def test_not_a_number_is_a_missing_cell(tmp_path: Path) -> None:
     row = '{"question": "NaN", "answer": NaN, "x": [NaN, 1]}'
     for name, lines in (("a.jsonl", [row]), ("a.json", ["[", row, "]"])):
         (sample,) = read_samples(text_file(tmp_path / name, *lines))
-        assert ("NaN", None, {"x": [None, 1]}) == (sample.user_input, sample.response, sample.metadata)
+        assert (sample.user_input, sample.response, sample.metadata) == ("NaN", None, {"x": [None, 1]})
 
 
 def test_an_empty_file_has_no_samples(tmp_path: Path) -> None:
@@ -540,7 +542,7 @@ def test_an_empty_file_has_no_samples(tmp_path: Path) -> None:
         ("b.json", ""),
         ("a.csv", "question\n"),
     ):
-        assert [] == read_samples(text_file(tmp_path / name, text))
+        assert read_samples(text_file(tmp_path / name, text)) == []
 
 
 def test_long_cells_and_the_process_wide_limit(tmp_path: Path) -> None:
@@ -566,8 +568,8 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     assert f"{path}:2: question: expected text, found the number 5" == str(problems[0])
     assert [*range(2, 42, 2), None] == [problem.line for problem in problems]
     result = check_samples(path)
-    assert (101, 20, 32, False) == (result.rows, len(result.problems), result.more, result.ok)
-    assert {"id": 50, "user_input": 50, "response": 50} == result.fields
+    assert (result.rows, len(result.problems), result.more, result.ok) == (101, 20, 32, False)
+    assert result.fields == {"id": 50, "user_input": 50, "response": 50}
     with pytest.raises(InputErrors, match="and 32 more problems"):
         result.raise_problems()
 
@@ -576,7 +578,7 @@ def test_a_stream_gives_what_stands_before_a_problem(tmp_path: Path) -> None:
     """``iter_samples`` raises at the bad row, not before."""
     path = text_file(tmp_path / "a.jsonl", '{"question": "Q"}', "{", '{"question": "R"}')
     stream = iter_samples(path)
-    assert "Q" == next(stream).user_input
+    assert next(stream).user_input == "Q"
     with pytest.raises(InputError, match=":2: not JSON"):
         next(stream)
 
@@ -585,4 +587,4 @@ def test_samples_are_checked_too() -> None:
     """A sample made by hand with a bare text for contexts is not read letter by letter."""
     odd = structs.replace(SAMPLE, retrieved_contexts="passage")
     with pytest.warns(UserWarning, match="one passage"):
-        assert ["passage"] == one(odd).retrieved_contexts
+        assert one(odd).retrieved_contexts == ["passage"]

@@ -69,12 +69,14 @@ def rank(
         "encoding": encoding,
     }
     if as_trec:
-        from ..trec_eval import trec_eval_lines
+        from ..trec import load_rankings
+        from ..trec_output import trec_eval_lines
 
         for path in runs:
+            rankings = load_rankings(path, qrels, **policy)
             wanted = listed(metrics) or ["official"]
-            for line in trec_eval_lines(path, qrels, wanted, per_query=per_query, precision=precision, **policy):
-                sys.stdout.write(line)
+            for line in trec_eval_lines(rankings, wanted, per_query=per_query, precision=precision):
+                print(line)
         return 0
     from ..evaluate_rankings import DEFAULT_METRICS, evaluate_run
     from ..render.files import write

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..metric import ranking_metric
-from ..rankings import BoolArray, FloatArray, Grade, IntArray, Rankings
+from ..rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
 
 Gain: TypeAlias = Literal["linear", "exponential"]
 
@@ -29,11 +29,6 @@ def first(rankings: Rankings, k: int | None) -> BoolArray:
 def found(rankings: Rankings, k: int | None, rel: Grade | None) -> FloatArray:
     """Relevant documents among the first k of each query."""
     return rankings.total(rankings.relevant(rel) & first(rankings, k))
-
-
-def share(part: FloatArray, whole: IntArray | FloatArray) -> FloatArray:
-    """``part / whole``, and 0 where the whole is empty (nothing was retrieved)."""
-    return np.divide(part, whole, out=np.zeros(len(part)), where=np.asarray(whole) > 0)
 
 
 def where_relevant(rankings: Rankings, values: FloatArray, rel: Grade | None = None) -> FloatArray:
@@ -54,7 +49,7 @@ def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = N
     ([0.5], [0.2])
     """
     whole = rankings.retrieved if k is None else np.full(len(rankings), k)
-    return where_relevant(rankings, share(found(rankings, k, rel), whole), rel)
+    return where_relevant(rankings, quotient(found(rankings, k, rel), whole), rel)
 
 
 @ranking_metric(aliases=("R",), source="van Rijsbergen 1979")
@@ -65,7 +60,7 @@ def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None
     >>> recall(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "d": 1}}), k=10).tolist()
     [0.5]
     """
-    return where_relevant(rankings, share(found(rankings, k, rel), rankings.num_relevant(rel)), rel)
+    return where_relevant(rankings, quotient(found(rankings, k, rel), rankings.num_relevant(rel)), rel)
 
 
 @ranking_metric(aliases=("success", "hit_rate"), source="Buckley and Voorhees 2005")
@@ -81,9 +76,7 @@ def hit(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -
 
 
 @ranking_metric(name="f", aliases=("f_measure",), source="van Rijsbergen 1979")
-def f_measure(
-    rankings: Rankings, *, beta: float = 1.0, k: int | None = None, rel: Grade | None = None
-) -> FloatArray:
+def f_measure(rankings: Rankings, *, beta: float = 1.0, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """F of precision P and recall S at k: (1 + beta^2) P S / (beta^2 P + S), and 0 if both are 0. In [0, 1].
 
     ``beta`` weighs recall. trec_eval's parameter of ``set_F`` stands in the place of beta squared: see ``set_f``.
@@ -135,7 +128,7 @@ def average_precision(rankings: Rankings, *, k: int | None = None, rel: Grade | 
     """
     relevant = rankings.relevant(rel)
     precisions = rankings.running(relevant) / rankings.ranks * (relevant & first(rankings, k))
-    return where_relevant(rankings, share(rankings.total(precisions), rankings.num_relevant(rel)), rel)
+    return where_relevant(rankings, quotient(rankings.total(precisions), rankings.num_relevant(rel)), rel)
 
 
 @ranking_metric(aliases=("gm_map",), pool="geometric", source="Robertson 2006")
@@ -159,7 +152,7 @@ def rprec(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """
     wanted = rankings.num_relevant(rel)
     inside = rankings.ranks <= wanted[rankings.query]
-    return where_relevant(rankings, share(rankings.total(rankings.relevant(rel) & inside), wanted), rel)
+    return where_relevant(rankings, quotient(rankings.total(rankings.relevant(rel) & inside), wanted), rel)
 
 
 @ranking_metric(source="Buckley and Voorhees 2004, as revised in trec_eval 8")
@@ -178,7 +171,7 @@ def bpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     above = np.minimum(rankings.running(rankings.nonrelevant(rel)), wanted[rankings.query])
     worst = np.minimum(wanted, unwanted)[rankings.query]
     credit = 1.0 - np.divide(above, worst, out=np.zeros(len(above)), where=(above > 0) & (worst > 0))
-    return where_relevant(rankings, share(rankings.total(credit * relevant), wanted), rel)
+    return where_relevant(rankings, quotient(rankings.total(credit * relevant), wanted), rel)
 
 
 @ranking_metric(aliases=("gm_bpref",), pool="geometric", source="Buckley and Voorhees 2004, Robertson 2006")
@@ -237,9 +230,7 @@ def eleven_point(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 
 
 @ranking_metric(aliases=("ndcg_cut",), source="Järvelin and Kekäläinen 2002; exponential: Burges et al. 2005")
-def ndcg(
-    rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None
-) -> FloatArray:
+def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
     """DCG@k divided by the DCG@k of the ideal ranking, all positive grades in descending order. In [0, 1].
 
     DCG = sum over i <= k of gain(g(i)) / log2(i + 1). ``gain="linear"`` takes the grade itself, as trec_eval and
@@ -256,13 +247,11 @@ def ndcg(
     """
     best = _ideal_dcg(rankings, gain, gains, k)
     actual = dcg(rankings, gain=gain, gains=gains, k=k)
-    return np.divide(actual, best, out=np.full(len(rankings), np.nan), where=best > 0)
+    return quotient(actual, best, empty=np.nan)
 
 
 @ranking_metric(bounds=None, source="Järvelin and Kekäläinen 2002")
-def dcg(
-    rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None
-) -> FloatArray:
+def dcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
     """Sum over i <= k of gain(g(i)) / log2(i + 1). At least 0, not bounded by 1; ``ndcg`` has the parameters.
 
     >>> from steelyard.join import join
@@ -305,9 +294,9 @@ def _ideal_dcg(rankings: Rankings, gain: Gain, gains: str | None, k: int | None)
     worth = gain_of(rankings.ideal, gain, gains)
     if gains is not None:  # a gain need not rise with its grade: the ideal is the order of the gains
         worth = worth[np.lexsort((-worth, rankings.ideal_query))]
-    inside = slice(None) if k is None else rankings.ideal_ranks <= k
+    inside = rankings.ideal_ranks <= (k or len(worth))
     discounted = (worth / np.log2(rankings.ideal_ranks + 1.0))[inside]
-    return np.bincount(rankings.ideal_query[inside], weights=discounted, minlength=len(rankings))
+    return sum_by(rankings.ideal_query[inside], discounted, len(rankings))
 
 
 @ranking_metric(source="Moffat and Zobel 2008")
@@ -369,4 +358,4 @@ def judged(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     [0.5]
     """
     looked_at = rankings.retrieved if k is None else np.minimum(rankings.retrieved, k)
-    return where_relevant(rankings, share(rankings.total(first(rankings, k)), looked_at))
+    return where_relevant(rankings, quotient(rankings.total(first(rankings, k)), looked_at))

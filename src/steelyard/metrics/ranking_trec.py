@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import InputError
 from ..metric import ranking_metric
-from ..rankings import FloatArray, Grade, IntArray, Rankings, running
-from .ranking import f_of, found, ndcg, precision, recall, share, where_relevant
+from ..rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
+from .ranking import f_of, found, ndcg, precision, recall, where_relevant
 
 INFAP_EPSILON = 1e-5
 
 
-@ranking_metric( source="Yilmaz and Aslam 2006")
+@ranking_metric(source="Yilmaz and Aslam 2006")
 def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Inferred average precision: ``map`` expected from judgements that are a sample of the pool. About [0, 1].
 
@@ -33,7 +33,7 @@ def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     above_pool = rankings.running(np.ones(len(rankings.ranks))) - 1.0
     chance = (above_relevant + INFAP_EPSILON) / (above_judged + 2 * INFAP_EPSILON)
     expected = (1.0 + above_pool * chance) / rankings.ranks
-    return where_relevant(rankings, share(rankings.total(expected * relevant), rankings.num_relevant(rel)), rel)
+    return where_relevant(rankings, quotient(rankings.total(expected * relevant), rankings.num_relevant(rel)), rel)
 
 
 @ranking_metric(source="Buckley and Voorhees 2005")
@@ -48,7 +48,7 @@ def rprec_mult(rankings: Rankings, *, factor: float, rel: Grade | None = None) -
         raise InputError(f"rprec_mult(factor={factor!r}): must be positive")
     cut = (factor * rankings.num_relevant(rel) + 0.9).astype(np.int64)
     inside = rankings.relevant(rel) & (rankings.ranks <= cut[rankings.query])
-    return where_relevant(rankings, share(rankings.total(inside), cut), rel)
+    return where_relevant(rankings, quotient(rankings.total(inside), cut), rel)
 
 
 @ranking_metric(source="Buckley and Voorhees 2005")
@@ -60,7 +60,7 @@ def relative_p(rankings: Rankings, *, k: int, rel: Grade | None = None) -> Float
     [1.0]
     """
     possible = np.minimum(rankings.num_relevant(rel), k)
-    return where_relevant(rankings, share(found(rankings, k, rel), possible), rel)
+    return where_relevant(rankings, quotient(found(rankings, k, rel), possible), rel)
 
 
 @ranking_metric(aliases=("SetP",), source="van Rijsbergen 1979")
@@ -94,7 +94,7 @@ def set_relative_p(rankings: Rankings, *, rel: Grade | None = None) -> FloatArra
     [1.0]
     """
     possible = np.minimum(rankings.num_relevant(rel), rankings.retrieved)
-    return where_relevant(rankings, share(found(rankings, None, rel), possible), rel)
+    return where_relevant(rankings, quotient(found(rankings, None, rel), possible), rel)
 
 
 @ranking_metric(aliases=("SetAP",), source="Buckley and Voorhees 2005")
@@ -160,8 +160,8 @@ def graded_gain(rankings: Rankings) -> FloatArray:
     beyond = np.maximum(rankings.ranks - np.diff(rankings.ideal_starts)[rankings.query], 0)
     lag = ideal + beyond - rankings.running(rankings.gains)
     worth = rankings.gains / np.log2(2.0 + np.where(rankings.gains > 0, lag, 0.0))
-    whole = np.bincount(rankings.ideal_query, weights=rankings.ideal, minlength=len(rankings))
-    return np.divide(rankings.total(worth), whole, out=np.full(len(rankings), np.nan), where=whole > 0)
+    whole = sum_by(rankings.ideal_query, rankings.ideal, len(rankings))
+    return quotient(rankings.total(worth), whole, empty=np.nan)
 
 
 @ranking_metric(name="bing", aliases=("binG",), source="trec_eval 9 (experimental)")
@@ -175,7 +175,7 @@ def binary_gain(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     relevant = rankings.relevant(rel)
     above = np.where(relevant, rankings.ranks - rankings.running(relevant), 0.0)
     worth = relevant / np.log2(2.0 + above)
-    return where_relevant(rankings, share(rankings.total(worth), rankings.num_relevant(rel)), rel)
+    return where_relevant(rankings, quotient(rankings.total(worth), rankings.num_relevant(rel)), rel)
 
 
 @ranking_metric(source="trec_eval 9 (experimental)")
@@ -187,26 +187,20 @@ def rndcg(rankings: Rankings) -> FloatArray:
 
     >>> from steelyard.join import join
     >>> rndcg(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"x": 1, "a": 2}})).round(4).tolist()
-    [0.6548]
+    [0.6799]
     """
-    last = np.flatnonzero(
-        np.append((rankings.ideal[1:] != rankings.ideal[:-1]) | np.diff(rankings.ideal_query).astype(bool), True)
-    )
-    last = last[: len(rankings.ideal)]
+    ends = (np.diff(rankings.ideal) != 0) | (np.diff(rankings.ideal_query) != 0)
+    last = np.flatnonzero(np.append(ends, True)[: len(rankings.ideal)])
     cuts, queries = rankings.ideal_ranks[last], rankings.ideal_query[last]
     ideal = _ideal_running(rankings, rankings.ideal / np.log2(rankings.ideal_ranks + 1.0))[last]
     gained = np.append(rankings.running(rankings.gains / np.log2(rankings.ranks + 1.0)), 0.0)
     stride = int(max(rankings.ranks.max(initial=0), cuts.max(initial=0))) + 1
     upto = np.searchsorted(rankings.query * stride + rankings.ranks, queries * stride + cuts, side="right") - 1
     actual = np.where(upto >= rankings.starts[queries], gained[upto], 0.0)
-    sums = np.bincount(queries, weights=actual / ideal, minlength=len(rankings))
-    terms = np.bincount(queries, minlength=len(rankings)).astype(np.float64)
-    whole = ndcg(rankings)
-    long = rankings.retrieved > np.diff(rankings.ideal_starts) + 1
-    mean = np.divide(
-        sums + np.where(long, whole, 0.0), terms + long, out=np.full(len(rankings), np.nan), where=terms > 0
-    )
-    return where_relevant(rankings, mean)
+    sums = sum_by(queries, actual / ideal, len(rankings))
+    terms = np.bincount(queries, minlength=len(rankings))
+    long = (rankings.retrieved > np.diff(rankings.ideal_starts) + 1) & (terms > 0)
+    return where_relevant(rankings, quotient(sums + np.where(long, ndcg(rankings), 0.0), terms + long, empty=np.nan))
 
 
 @ranking_metric(source="trec_eval 9 (experimental)")
@@ -226,7 +220,7 @@ def ndcg_rel(rankings: Rankings) -> FloatArray:
     many = np.diff(rankings.ideal_starts)
     missed = many - rankings.total(positive)
     sums = rankings.total(at_ranks) + np.where(missed > 0, missed * ndcg(rankings), 0.0)
-    return np.divide(sums, many, out=np.full(len(rankings), np.nan), where=many > 0)
+    return quotient(sums, many, empty=np.nan)
 
 
 def _ideal_running(rankings: Rankings, values: FloatArray) -> FloatArray:

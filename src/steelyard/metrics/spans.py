@@ -33,7 +33,8 @@ Stretches = dict[str, list[Stretch]]
 def span_recall(sample: Sample, *, k: int | None = None) -> Value | Undefined:
     """Characters of the relevant spans covered by the first k retrieved chunks / characters of the relevant spans.
 
-    Overlapping spans and chunks count a character once. No chunks: 0. Range 0 to 1.
+    Overlapping spans and chunks count a character once; white space lost between two chunks counts as retrieved. No
+    chunks: 0. Range 0 to 1.
     """
     cover = _cover(sample, k)
     return cover if isinstance(cover, Undefined) else cover.ratio(cover.covered, cover.relevant)
@@ -92,7 +93,7 @@ class Cover(NamedTuple):
 def _cover(sample: Sample, k: int | None) -> Cover | Undefined:
     sources = _read(sample, "sources", dict[str, str]) or {}
     relevant, quotes = _relevant(sample.relevant_spans or [], sources)
-    total = _size(relevant)
+    total = _size(relevant, {})
     if not total:
         return Undefined("no relevant spans" if not sample.relevant_spans else "relevant spans are empty")
     contexts = (sample.retrieved_contexts or [])[:k]
@@ -116,8 +117,9 @@ def _cover(sample: Sample, k: int | None) -> Cover | Undefined:
                 counted[name].append(part)
             outside += max(0, len(flatten(text).text) - sum(part.length for part in within.values()))
         unplaced += place is None and not within
-    covered = sum(_common(spans, seen[doc]) for doc, spans in relevant.items())
-    return Cover(total, _size(counted) + outside, covered, len(contexts), unplaced)
+    texts = {**sources, **{name: flatten(quote).text for name, quote in quotes.items()}}
+    covered = sum(_common(spans, seen[doc], texts.get(doc, "")) for doc, spans in relevant.items())
+    return Cover(total, _size(counted, texts) + outside, covered, len(contexts), unplaced)
 
 
 def _read(sample: Sample, name: str, kind: type[T]) -> T | None:
@@ -165,21 +167,24 @@ def _place(text: str, given: Span | None, sources: Mapping[str, str]) -> tuple[s
     return None
 
 
-def _union(stretches: Iterable[Stretch]) -> list[Stretch]:
+def _union(stretches: Iterable[Stretch], source: str = "") -> list[Stretch]:
+    """Stretches merged where they overlap or meet, or where the source has only white space between them."""
     merged: list[Stretch] = []
     for one in sorted(stretches):
-        if merged and one.start <= merged[-1].end:
+        if merged and (one.start <= merged[-1].end or source[merged[-1].end : one.start].isspace()):
             merged[-1] = Stretch(merged[-1].start, max(merged[-1].end, one.end))
         else:
             merged.append(one)
     return merged
 
 
-def _size(stretches: Stretches) -> int:
-    return sum(one.length for some in stretches.values() for one in _union(some))
+def _size(stretches: Stretches, sources: Mapping[str, str]) -> int:
+    return sum(one.length for doc, some in stretches.items() for one in _union(some, sources.get(doc, "")))
 
 
-def _common(a: Iterable[Stretch], b: Iterable[Stretch]) -> int:
-    """Characters in both of two sets of stretches."""
-    theirs = _union(b)
-    return sum(max(0, min(one.end, other.end) - max(one.start, other.start)) for one in _union(a) for other in theirs)
+def _common(relevant: Iterable[Stretch], seen: Iterable[Stretch], source: str) -> int:
+    """Characters of relevant stretches that lie in stretches seen."""
+    theirs = _union(seen, source)
+    return sum(
+        max(0, min(one.end, other.end) - max(one.start, other.start)) for one in _union(relevant) for other in theirs
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 WIDTH, HEIGHT, BINS = 168, 36, 24
 
@@ -20,7 +22,7 @@ class Histogram(NamedTuple):
     words: str
 
 
-def histogram(values: NDArray[np.float64], bounds: tuple[float, float] | None = None) -> Histogram | None:
+def histogram(values: FloatArray, bounds: tuple[float, float] | None = None) -> Histogram | None:
     """Bars over the range of the metric (of the values, where it has none); None without values.
 
     A bin with anything in it is seen, however high the others are.
@@ -34,7 +36,7 @@ def histogram(values: NDArray[np.float64], bounds: tuple[float, float] | None = 
     values = values[~np.isnan(values)]
     if not len(values):
         return None
-    low, high = _range(values, bounds)
+    low, high = value_range(values, bounds)
     counts, _ = np.histogram(values, bins=BINS, range=(low, high))
     step, most = WIDTH / BINS, int(counts.max())
     bars = []
@@ -59,7 +61,8 @@ def place(value: float, low: float, high: float, width: float = WIDTH) -> float:
     return round(width * min(1.0, max(0.0, share)), 2)
 
 
-def _range(values: NDArray[np.float64], bounds: tuple[float, float] | None) -> tuple[float, float]:
+def value_range(values: FloatArray, bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """The range of a metric; of its values where it has none, or where they leave it."""
     low, high = float(values.min()), float(values.max())
     if bounds is not None and bounds[0] <= low and high <= bounds[1]:
         return bounds

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -126,7 +126,8 @@ def data(report: Report, failures: Failures, *, ledger: Path | None = None) -> D
     merits = merit(report)
     replies, asked = _exchanges(report, samples, once, worst_first(merits), ledger)
     texts = blocks(_texts(one) for one in samples)
-    details = blocks([_detail(report, row, sample, once, asked) for row, sample in enumerate(samples)])
+    bases = [base_of(note) for note in report.notes.values()]
+    details = blocks([detail(report, row, sample, once, asked, bases) for row, sample in enumerate(samples)])
     contexts = blocks(once.texts)
     core = {
         **_core(report, samples, failures, merits),
@@ -156,31 +157,34 @@ def _core(
             }
             for label, note in report.notes.items()
         ],
-        "values": [[_short(value) for value in column.values.tolist()] for column in report.columns.values()],
+        "values": [[short(value) for value in column.values.tolist()] for column in report.columns.values()],
         "states": [states(report, label) for label in report.columns],
         "verdicts": verdicts(report),
-        "merit": [_short(value) for value in merits],
-        "tags": _tags(samples),
+        "merit": [short(value) for value in merits],
+        "tags": tags_of(samples),
         "rank": [_first_rank(one) for one in samples]
         if any(one.retrieved_ids is not None and one.relevance for one in known)
         else None,
         "where": _where(failures),
-        "question": _previews([None if one is None else one.user_input for one in samples]),
-        "response": _previews([None if one is None else one.response for one in samples]),
+        "question": previews([None if one is None else one.user_input for one in samples]),
+        "response": previews([None if one is None else one.response for one in samples]),
     }
 
 
-def _short(value: float) -> float | None:
+def short(value: float) -> float | None:
+    """A value as the page needs it; None where there is none."""
     return None if math.isnan(value) else round(value, 6)
 
 
-def _previews(texts: Sequence[str | None]) -> list[str | None] | None:
+def previews(texts: Sequence[str | None]) -> list[str | None] | None:
+    """The beginnings of texts for the grid; None where there are no texts at all."""
     if all(text is None for text in texts):
         return None
     return [None if text is None else text if len(text) <= PREVIEW else text[: PREVIEW - 1] + "…" for text in texts]
 
 
-def _tags(samples: Sequence[Sample | None]) -> dict[str, Json]:
+def tags_of(samples: Sequence[Sample | None]) -> dict[str, Json]:
+    """The tags as columns: the values of each, and per sample the number of its value (-1 without one)."""
     keys = dict.fromkeys(key for one in samples if one is not None for key in one.tags)
     found: dict[str, Json] = {}
     for key in keys:
@@ -269,7 +273,10 @@ def _texts(sample: Sample | None) -> list[Json]:
     return [None, None, []] if sample is None else [sample.user_input, sample.response, [*sample.references]]
 
 
-def _detail(report: Report, row: int, sample: Sample | None, once: Once, asked: dict[str, int]) -> dict[str, Json]:
+def detail(
+    report: Report, row: int, sample: Sample | None, once: Once, asked: Mapping[str, int], bases: Sequence[str]
+) -> dict[str, Json]:
+    """All that the page of one sample shows beside its texts: contexts, ranking, evidence by metric."""
     found: dict[str, Json] = {}
     if sample is not None:
         for name, texts in (("contexts", sample.retrieved_contexts), ("wanted", sample.reference_contexts)):
@@ -280,8 +287,8 @@ def _detail(report: Report, row: int, sample: Sample | None, once: Once, asked: 
         if sample.metadata:
             found["metadata"] = dict(sample.metadata)
     metrics: dict[str, Json] = {}
-    for at, (label, column) in enumerate(report.columns.items()):
-        cell = shaped(base_of(report.notes[label]), column.evidence.get(row, {}))
+    for at, column in enumerate(report.columns.values()):
+        cell = shaped(bases[at], column.evidence.get(row, {}))
         if reason := column.failed.get(row) or column.undefined.get(row):
             cell["reason"] = reason
         if (parts := column.parts.get(row)) is not None:

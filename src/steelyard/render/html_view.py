@@ -151,9 +151,8 @@ def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: 
         limits = {label: limit for label, limit in gates.items() if limit is not None}
         found = rules(report, thresholds=limits, max_failed=max_failed)
     missed = [rule for rule in found if not rule.passed]
-    incomplete = [rule for rule in missed if rule.kind == "failed"]
-    if incomplete:
-        return Verdict("failed", f"Incomplete: {_joined(incomplete)}.", list(found))
+    if any(rule.kind == "failed" for rule in missed):
+        return Verdict("failed", _incomplete(report, max_failed), list(found))
     if missed:
         return Verdict("fail", f"Does not pass: {_joined(missed)}.", list(found))
     if found:
@@ -162,10 +161,21 @@ def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: 
     return Verdict("plain", _plainly(report), [])
 
 
+def _incomplete(report: Report, max_failed: float) -> str:
+    """Which metric failed most often, and how many others failed beyond the limit."""
+    shares = report.failed_share
+    label = max(shares, key=lambda one: shares[one])
+    one = report.estimates[label]
+    rest = sum(share > max_failed for share in shares.values()) - 1
+    others = f", and {rest} more {'metric' if rest == 1 else 'metrics'} too often" if rest > 0 else ""
+    return f"Incomplete: {label} failed on {one.failed:,} of {one.n + one.failed:,} {what(report)}{others}."
+
+
 def _joined(missed: Sequence[Rule]) -> str:
     first, rest = missed[0], len(missed) - 1
-    words = f"{first.text}, found {first.found}" if first.kind != "failed" else f"{first.text}, yet {first.found} did"
-    return words + (f", and {rest} more {'rule is' if rest == 1 else 'rules are'} missed" if rest else "")
+    return f"{first.text}, found {first.found}" + (
+        f", and {rest} more {'rule is' if rest == 1 else 'rules are'} missed" if rest else ""
+    )
 
 
 def _plainly(report: Report) -> str:

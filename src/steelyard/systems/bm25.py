@@ -6,50 +6,58 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..errors import InputError, MissingExtra
+from ..errors import MissingExtra
 from ..text import content_words, stem
+from .chunks import Passages, Results
 
 
 class BM25:
     """A retriever: ``search(query, limit)`` gives ``(id, score)`` pairs, best first.
 
     Robertson and Zaragoza 2009, in the form of Lucene: idf = ln(1 + (N - n + 0.5) / (n + 0.5)), term frequencies
-    saturated by ``k1`` and normalised by length with ``b``. Terms are stemmed content words. Documents that share no
-    term with the query are not returned.
+    saturated by ``k1`` and normalised by length with ``b``. Terms are stemmed content words; without ``language`` the
+    script of a word decides on its stemmer. Documents that share no term with the query are not returned. With
+    ``chunk`` the corpus is cut into chunks of that many characters, and the results are hits that know their place.
     """
 
     def __init__(
-        self, corpus: Mapping[str, str], *, k1: float = 1.2, b: float = 0.75, language: str = "english"
+        self,
+        corpus: Mapping[str, str],
+        *,
+        k1: float = 1.2,
+        b: float = 0.75,
+        language: str | None = None,
+        chunk: int | None = None,
+        overlap: int = 0,
+        name: str = "bm25",
     ) -> None:
         try:
             import bm25s
         except ImportError:
             raise MissingExtra("bm25s", extra="systems") from None
-        if not corpus:
-            raise InputError("the corpus is empty")
-        self.name = "bm25"
-        self.ids, self.language = list(corpus), language
-        self._texts = corpus
+        self.name, self.language = name, language
+        self._passages = Passages(corpus, chunk, overlap)
+        self._order = [chunk.id for chunk in self._passages.chunks]
         self._index = bm25s.BM25(k1=k1, b=b, method="lucene")
-        self._index.index([self._terms(text) for text in corpus.values()], show_progress=False)
+        self._index.index([self._terms(chunk.text) for chunk in self._passages.chunks], show_progress=False)
 
-    def search(self, query: str, limit: int) -> list[tuple[str, float]]:
+    def search(self, query: str, limit: int) -> Results:
         """The best documents for a query with their scores, ties in order of id."""
         terms = [term for term in self._terms(query) if term in self._index.vocab_dict]
         if not terms:
             return []
         scores = np.asarray(self._index.get_scores(terms), dtype=np.float64)
         hits = np.flatnonzero(scores > 0)
-        best = sorted(hits.tolist(), key=lambda row: (-scores[row], self.ids[row]))[:limit]
-        return [(self.ids[row], float(scores[row])) for row in best]
+        best = sorted(hits.tolist(), key=lambda row: (-scores[row], self._order[row]))[:limit]
+        return self._passages.results(best, scores[best].tolist())
 
-    def retrieve(self, query: str, k: int) -> list[tuple[str, float]]:
+    def retrieve(self, query: str, k: int) -> Results:
         """``search`` under its other name."""
         return self.search(query, k)
 
     def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
         """The text of a document."""
-        return self._texts.get(id)
+        return self._passages.text(id)
 
     def _terms(self, text: str) -> Sequence[str]:
         return stem(content_words(text), self.language)

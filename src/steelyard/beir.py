@@ -1,0 +1,104 @@
+"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and qrels, in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from .errors import InputError
+from .judgements import identifier
+from .lines import read_lines, writing
+from .records import Qrels
+from .trec import File, find_qrels, read_qrels, shown
+
+Texts: TypeAlias = dict[str, str]
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+
+
+def read_beir(
+    directory: str | PathLike[str], *, qrels: File | None = None
+) -> tuple[Texts, Texts, dict[str, dict[str, float]]]:
+    """Read a folder in the layout of BEIR: ``(corpus {id: text}, queries {id: text}, qrels)``.
+
+    ``corpus.jsonl`` and ``queries.jsonl`` (or .gz, .zst) hold an object per line with ``_id`` or ``id``, ``text``
+    and perhaps ``title``, which goes before the text on a line of its own. ``qrels`` is a path in the folder or the
+    name of a split; without it ``qrels.tsv``, ``qrels/test.tsv`` and ``qrels/dev.tsv`` are looked for.
+
+    Raises FileNotFoundError, which says what was looked for, and InputError with the line for what cannot be read.
+    """
+    folder = Path(directory)
+    corpus = dict(_texts(_find(folder, "corpus.jsonl")))
+    queries = dict(_texts(_find(folder, "queries.jsonl")))
+    return corpus, queries, read_qrels(find_qrels(folder, qrels))
+
+
+def write_beir(
+    directory: str | PathLike[str], corpus: Mapping[str, str], queries: Mapping[str, str], qrels: Qrels
+) -> None:
+    """Write a folder that ``read_beir`` reads back: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``.
+
+    Parents are made. Raises InputError for an id in the qrels that holds a tab or a line end, or begins or ends with
+    a blank, before anything is written.
+    """
+    folder = Path(directory)
+    lines = [HEADER]
+    for query, judged in qrels.items():
+        lines += [f"{_cell(query)}\t{_cell(doc)}\t{shown(grade)}\n" for doc, grade in judged.items()]
+    for name, texts in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
+        with writing(folder / name) as file:
+            for key, text in texts.items():
+                file.write(msgspec.json.encode({"_id": key, "text": text}) + b"\n")
+    with writing(folder / "qrels.tsv") as file:
+        file.write("".join(lines).encode("utf-8"))
+
+
+def _find(folder: Path, name: str) -> Path:
+    for suffix in ("", ".gz", ".zst"):
+        if (path := folder / (name + suffix)).is_file():
+            return path
+    raise FileNotFoundError(f"no {name} in {folder}: looked for {name}, {name}.gz and {name}.zst")
+
+
+def _texts(path: Path) -> Iterator[tuple[str, str]]:
+    """The id and the text of each line."""
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    seen: set[str] = set()
+    for line in read_lines(path):
+        if not line.data.strip():
+            continue
+        try:
+            item = decoder.decode(line.data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise line.fault(path) or InputError(f"not a JSON object: {error}", path=path, line=line.number) from None
+        key = item.get("_id", item.get("id"))
+        if key is None:
+            raise InputError("no _id", path=path, line=line.number)
+        key = identifier(key, "_")
+        if key in seen:
+            raise InputError(f"the id {key!r} is taken by an earlier line", path=path, line=line.number)
+        seen.add(key)
+        yield key, _joined(item, path, line.number)
+
+
+def _joined(item: Mapping[str, object], path: Path, line: int) -> str:
+    parts = []
+    for field in "title", "text":
+        part = item.get(field)
+        if part is None:
+            part = ""
+        if not isinstance(part, str):
+            raise InputError(f"expected text, found {part!r}", path=path, line=line, field=field)
+        parts.append(part)
+    title, text = parts
+    return f"{title}\n{text}" if title.strip() else text
+
+
+def _cell(field: str) -> str:
+    if not field or field != field.strip() or any(letter in field for letter in "\t\r\n\v\f"):
+        raise InputError(f"{field!r} cannot stand in a qrels.tsv: an id has no tabs, line ends or blanks around it")
+    return field

@@ -1,0 +1,331 @@
+"""Run a system over samples: what it retrieved and answered, what failed and why, and what that took.
+
+Rules of this file: a failure is one sample's, with its reason, whatever was raised. Nothing is scored here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import median
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from .calls import PLAIN, Called, Patience, call_all
+from .errors import InputError, WrongType, reason_of
+from .loops import wait
+from .records import Json, Sample, Span, Usage
+from .systems.calling import caller_of, method
+from .systems.hits import Hit
+from .systems.keeping import Keeping
+from .systems.outputs import Output, answer_of, output_of
+
+BATCH = 64
+"""Inputs that a batch call gets at once."""
+
+
+class Stage(Struct):
+    """What one stage took: calls, kept outputs used instead, failures, seconds by row, tokens."""
+
+    calls: int = 0
+    kept: int = 0
+    failed: int = 0
+    retried: int = 0
+    seconds: dict[int, float] = field(default_factory=dict)
+    usage: Usage = Usage()
+
+    def plain(self) -> dict[str, Json]:
+        """The stage for the ``run`` block of a report."""
+        ordered = sorted(self.seconds.values())
+        told: dict[str, Json] = {"calls": self.calls, "failed": self.failed, "seconds": round(sum(ordered), 4)}
+        if ordered:
+            told |= {"median": round(median(ordered), 5), "p95": round(ordered[int(0.95 * (len(ordered) - 1))], 5)}
+        told |= {name: count for name, count in (("kept", self.kept), ("retried", self.retried)) if count}
+        if self.usage.prompt_tokens or self.usage.completion_tokens:
+            told |= {"prompt_tokens": self.usage.prompt_tokens, "completion_tokens": self.usage.completion_tokens}
+        if self.usage.cost is not None:
+            told["cost"] = self.usage.cost
+        return told
+
+
+class Collected(NamedTuple):
+    """Samples with what the system gave, the reasons of those it failed on by row, notes, and what each stage took."""
+
+    samples: list[Sample]
+    failed: dict[int, str]
+    notes: list[str]
+    stages: dict[str, Stage]
+
+
+class Item(NamedTuple):
+    """One row and what is asked for it: a question, and of an answerer the context."""
+
+    row: int
+    question: str
+    context: str = ""
+
+
+def collect(
+    system: object,
+    samples: Sequence[Sample],
+    *,
+    answerer: object = None,
+    k: int = 10,
+    patience: Patience = PLAIN,
+    keeping: Keeping | None = None,
+    texts: Mapping[str, str] | None = None,
+    places: Mapping[str, Span] | None = None,
+    need_ids: bool = False,
+    measured: bool = False,
+) -> Collected:
+    """Ask a system every sample's question, and an answerer with what was retrieved.
+
+    Without ``answerer`` a system that answers is taken at its word. Retrieved texts are the system's own, else those of
+    its ``context_text(id)``, else of ``texts``; an id without text is left out of the contexts and counted. ``places``
+    says where a chunk's id stands in its source. ``measured`` puts seconds and usage into the samples' metadata.
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise InputError(f"k={k!r}: expected a whole number of at least 1")
+    if answerer is None and method(system, "answer") is not None:
+        answerer = system
+    failed: dict[int, str] = {}
+    for row, sample in enumerate(samples):
+        if not (sample.user_input or "").strip():
+            failed[row] = "no user_input"
+    retrieving = _retrieving(system, k, patience, keeping, failed)
+    outputs = retrieving.run([Item(row, one.user_input or "") for row, one in enumerate(samples) if row not in failed])
+    reading = _Reading(method(system, "context_text"), texts, places, k, need_ids=need_ids)
+    found: dict[int, Sample] = {}
+    for row, output in sorted(outputs.items()):
+        try:
+            found[row] = reading.sample(samples[row], output)
+        except Exception as error:  # noqa: BLE001 - a result that is none, or context_text raised
+            retrieving.fail(row, error)
+    stages = {"retrieve": retrieving.stage}
+    if answerer is not None:
+        answering = _answering(answerer, patience, keeping, failed)
+        stages["answer"] = answering.stage
+        asked = [
+            Item(row, one.user_input or "", "\n\n".join(one.retrieved_contexts or ())) for row, one in found.items()
+        ]
+        for row, answer in answering.run(asked).items():
+            found[row] = replace(found[row], response=answer.answer)
+            outputs[row] = replace(outputs[row], usage=_sum(outputs[row].usage, answer.usage))
+    if measured:
+        found = {row: _measured(one, row, stages, outputs[row].usage) for row, one in found.items()}
+    if keeping is not None:
+        keeping.finish()
+    return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, reading.notes(), stages)
+
+
+def _retrieving(system: object, k: int, patience: Patience, keeping: Keeping | None, failed: dict[int, str]) -> _Work:
+    caller = caller_of(system)
+    many = caller.many
+    together = None if many is None else (lambda items: many([item.question for item in items], k))
+    return _Work(f"k={k}", lambda item: caller.one(item.question, k), together, output_of, patience, keeping, failed)
+
+
+def _answering(answerer: object, patience: Patience, keeping: Keeping | None, failed: dict[int, str]) -> _Work:
+    one, many = method(answerer, "answer"), method(answerer, "answer_batch")
+    if one is None and callable(answerer):
+        one = answerer
+    if one is None:
+        raise WrongType(f"{type(answerer).__name__} has no method answer")
+    answer = one
+    together = None
+    if many is not None:
+        together = partial(_many_answers, many)
+    return _Work(
+        "answer", lambda item: answer(item.question, item.context), together, _answer, patience, keeping, failed
+    )
+
+
+def _many_answers(many: Callable[..., object], items: Sequence[Item]) -> object:
+    return many([item.question for item in items], [item.context for item in items])
+
+
+def _answer(result: object) -> Output:
+    return result if isinstance(result, Output) else Output(answer=answer_of(result))
+
+
+class _Work:
+    """One stage: calls that are made, kept outputs that spare them, and failures by row."""
+
+    def __init__(
+        self,
+        label: str,
+        one: Callable[[Item], object],
+        many: Callable[[Sequence[Item]], object] | None,
+        read: Callable[[object], Output],
+        patience: Patience,
+        keeping: Keeping | None,
+        failed: dict[int, str],
+    ) -> None:
+        self.label, self.one, self.many, self.read = label, one, many, read
+        self.patience, self.keeping, self.failed = patience, keeping, failed
+        self.stage = Stage()
+        self.outputs: dict[int, Output] = {}
+
+    def run(self, items: Sequence[Item]) -> dict[int, Output]:
+        """The outputs of the rows that did not fail."""
+        items = [item for item in items if not self._kept(item)]
+        if self.many is not None and items:
+            items = self._together(items, self.many)
+        for called in call_all(items, self.one, self.patience):
+            self._count(called)
+            if called.error is not None:
+                self.fail(items[called.at].row, called.error)
+            else:
+                self._take(items[called.at], called.result, called.seconds)
+        return self.outputs
+
+    def fail(self, row: int, error: Exception) -> None:
+        """Note why a row has no output."""
+        self.failed[row] = reason_of(error)
+        self.stage.failed += 1
+        self.outputs.pop(row, None)
+
+    def _together(self, items: Sequence[Item], many: Callable[[Sequence[Item]], object]) -> list[Item]:
+        """Batch calls; the items of a batch that failed as a whole are left, to be asked one by one."""
+        batches = [items[at : at + BATCH] for at in range(0, len(items), BATCH)]
+        deadline = None if self.patience.deadline is None else self.patience.deadline * BATCH
+        left: list[Item] = []
+        for called in call_all(batches, many, Patience(self.patience.workers, deadline)):
+            batch = batches[called.at]
+            self._count(called)
+            results = called.result
+            if called.error is not None or not isinstance(results, list | tuple) or len(results) != len(batch):
+                left += batch
+                continue
+            for item, result in zip(batch, results, strict=True):
+                if isinstance(result, Exception):
+                    self.fail(item.row, result)
+                else:
+                    self._take(item, result, called.seconds / len(batch))
+        return left
+
+    def _kept(self, item: Item) -> bool:
+        if self.keeping is None:
+            return False
+        try:
+            output = self.keeping.get(self.label, item.question, item.context)
+        except Exception as error:  # noqa: BLE001 - offline, and it was never asked
+            self.fail(item.row, error)
+            return True
+        if output is None:
+            return False
+        self.stage.kept += 1
+        self.outputs[item.row] = output
+        return True
+
+    def _count(self, called: Called[object]) -> None:
+        self.stage.calls += called.attempts
+        self.stage.retried += called.attempts - 1
+
+    def _take(self, item: Item, result: object, seconds: float) -> None:
+        try:
+            output = self.read(result)
+        except Exception as error:  # noqa: BLE001 - a result that is none is this sample's failure
+            self.fail(item.row, error)
+            return
+        self.outputs[item.row] = output
+        self.stage.seconds[item.row] = seconds
+        self.stage.usage = _sum(self.stage.usage, output.usage) or Usage()
+        if self.keeping is not None:
+            self.keeping.put(output, self.label, item.question, item.context, seconds=seconds)
+
+
+class _Reading:
+    """Puts outputs into samples: ids at their best rank, contexts, and where these stand in their sources."""
+
+    def __init__(
+        self,
+        text_of: Callable[..., object] | None,
+        texts: Mapping[str, str] | None,
+        places: Mapping[str, Span] | None,
+        k: int,
+        *,
+        need_ids: bool,
+    ) -> None:
+        self.text_of, self.texts, self.places, self.k, self.need_ids = text_of, texts, places, k, need_ids
+        self.repeated = self.without_text = 0
+
+    def sample(self, sample: Sample, output: Output) -> Sample:
+        """The sample with an output in it."""
+        hits, ids = output.hits, output.ids
+        if hits is None:
+            return replace(sample, response=output.answer)
+        if ids is None and self.need_ids:
+            raise InputError("a result without a document id")
+        if ids is not None:
+            self.repeated += len(hits) - len(ids)
+        passages = list(dict.fromkeys(replace(hit, score=None) for hit in hits))[: self.k]
+        contexts, spans = [], []
+        for hit in passages:
+            text = self._text(hit)
+            if text is not None and text.strip():
+                contexts.append(text)
+                spans.append(self._place(hit, text))
+            else:
+                self.without_text += 1
+        known = contexts or not passages or self.text_of is not None or self.texts is not None
+        placed = sample.relevant_spans is not None and any(span is not None for span in spans)
+        metadata: dict[str, Json] = {**sample.metadata, "retrieved_spans": list[Json](spans)} if placed else {}
+        return replace(
+            sample,
+            retrieved_ids=None if ids is None else ids[: self.k],
+            retrieved_contexts=contexts if known else None,
+            response=output.answer,
+            metadata=metadata or sample.metadata,
+        )
+
+    def notes(self) -> list[str]:
+        """What a reader of the report should know of the results."""
+        notes = []
+        if self.repeated:
+            notes.append(f"{self.repeated} repeated documents in the results: each counts once, at its best rank")
+        if self.without_text and (self.text_of is not None or self.texts is not None):
+            notes.append(f"{self.without_text} retrieved documents have no text and were left out of the contexts")
+        return notes
+
+    def _text(self, hit: Hit) -> str | None:
+        if hit.text is not None:
+            return hit.text
+        if self.text_of is not None and hit.id is not None:
+            found = self.text_of(hit.chunk or hit.id)
+            found = wait(found) if inspect.isawaitable(found) else found
+            return found if isinstance(found, str) else None
+        return None if self.texts is None else self.texts.get(hit.chunk or hit.id or "")
+
+    def _place(self, hit: Hit, text: str) -> Json:
+        """Where a context stands in its source: as the hit says, as its id says, or the whole of a document."""
+        if hit.start is not None and hit.end is not None and hit.id is not None:
+            return {"doc": hit.id, "start": hit.start, "end": hit.end}
+        known = None if self.places is None else self.places.get(hit.chunk or hit.id or "")
+        if known is not None:
+            return {"doc": known.doc, "start": known.start, "end": known.end}
+        whole = None if self.texts is None or hit.id is None else self.texts.get(hit.id)
+        if hit.id is not None and (whole == text or (hit.text is None and hit.chunk is None)):
+            return {"doc": hit.id, "start": 0, "end": len(text)}
+        return None
+
+
+def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
+    return other if one is None else one if other is None else one + other
+
+
+def _measured(sample: Sample, row: int, stages: Mapping[str, Stage], usage: Usage | None) -> Sample:
+    told: dict[str, Json] = {}
+    spent = [stage.seconds[row] for stage in stages.values() if row in stage.seconds]
+    if spent:
+        told["seconds"] = sum(spent)
+    if usage is not None:
+        told["usage"] = {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            **({} if usage.cost is None else {"cost": usage.cost}),
+        }
+    return replace(sample, metadata={**sample.metadata, **told})

@@ -1,0 +1,148 @@
+"""Weigh a system: ask it every question of a dataset, and score what it retrieved and answered."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .calls import Patience
+from .collect import Collected, collect
+from .dataset import Dataset, digest_of
+from .errors import InputError
+from .evaluate_rankings import stamp
+from .evaluate_samples import evaluate_rag
+from .ledger import Ledger
+from .metric import Metric
+from .pool import Column
+from .pooling import clusters_of, pool_report
+from .records import Sample, Span
+from .report import DatasetNote, Report
+from .samples import read_samples
+from .systems.calling import name_of
+from .systems.keeping import Keeping
+
+if TYPE_CHECKING:
+    from .embedder import Embedder
+    from .engine import Progress
+    from .judge import LLMJudge
+
+TAKEN = frozenset({"seconds", "latency", "tokens", "cost"})
+"""Metrics of what an answer took, for which samples are measured."""
+
+
+class Set(NamedTuple):
+    """What a system is asked: samples, with the name, version and texts of where they come from."""
+
+    samples: list[Sample]
+    note: DatasetNote
+    corpus: Mapping[str, str] | None = None
+
+
+def evaluate_system(
+    system: object,
+    dataset: object,
+    metrics: Iterable[str | Metric | object] | None = None,
+    *,
+    answerer: object = None,
+    k: int = 10,
+    judge: LLMJudge | str | None = None,
+    embedder: Embedder | str | None = None,
+    fields: Mapping[str, str] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    by: str | Sequence[str] | None = None,
+    cluster: str | None = None,
+    workers: int = 1,
+    deadline: float | None = None,
+    retries: int = 0,
+    ledger: str | Path | None = None,
+    identity: str | None = None,
+    places: Mapping[str, Span] | None = None,
+    concurrency: int = 16,
+    repeats: int = 1,
+    budget: float | None = None,
+    max_calls: int | None = None,
+    offline: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    name: str = "",
+    progress: Progress | None = None,
+) -> Report:
+    """Ask a system every question of a dataset and score its rankings and answers in one report.
+
+    ``system`` is a retriever or a whole system in any of the shapes that ``systems.calling`` lists; ``answerer`` answers
+    from what was retrieved. ``dataset`` is a ``Dataset``, a path, samples, or columns by name (``queries``,
+    ``gold_answers``, ``gold_docs``). The solutions are ``report.samples``, the pooled results ``report.metrics``; without
+    ``metrics`` they are ``ndcg``, ``recall``, ``precision`` at k and ``mrr``, and token F1 where there are answers and
+    references. What the stages took stands in ``report.run["stages"]``.
+
+    A question that the system fails on, or does not answer within ``deadline`` seconds after ``retries`` more attempts,
+    is a failed sample with the reason. ``workers`` questions are asked at once. With ``identity``, which should change
+    whenever the system does, outputs are kept in the ledger, and a run that was killed goes on where it was.
+
+    >>> report = evaluate_system(
+    ...     lambda query, k: {"answer": "In 1811.", "contexts": ["Lit in 1811."], "ids": ["d1"]},
+    ...     {"question": ["When was it lit?"], "ground_truth": ["in 1811"], "relevant_ids": [["d1"]]},
+    ...     ["exact_match", "mrr"],
+    ... )
+    >>> report.metrics, report.samples[0].response
+    ({'exact_match': 1.0, 'mrr': 1.0}, 'In 1811.')
+    """
+    started = time.time()
+    asked_of = read_set(dataset, fields=fields)
+    wanted = default_metrics(asked_of.samples, k, answers=answerer is not None) if metrics is None else list(_listed(metrics))
+    own_ledger = Ledger(ledger) if identity is not None else None
+    keeping = None if own_ledger is None or identity is None else Keeping(own_ledger, identity, offline=offline)
+    try:
+        collected = collect(
+            system,
+            asked_of.samples,
+            answerer=answerer,
+            k=k,
+            patience=Patience(workers, deadline, retries),
+            keeping=keeping,
+            texts=asked_of.corpus,
+            places=places,
+            measured=any(str(one) in TAKEN for one in wanted),
+        )
+    finally:
+        if own_ledger is not None:
+            own_ledger.close()
+    scoring = time.time()
+    report = score_collected(
+        collected,
+        wanted,
+        judge=judge,
+        embedder=embedder,
+        thresholds=thresholds,
+        ledger=ledger,
+        concurrency=concurrency,
+        repeats=repeats,
+        budget=budget,
+        max_calls=max_calls,
+        offline=offline,
+        confidence=confidence,
+        seed=seed,
+        progress=progress,
+    )
+    seconds = time.time() - scoring
+    report.system, report.dataset = name or name_of(system), asked_of.note
+    report.policy = {**report.policy, "k": k}
+    report.slices = {}
+    pool_report(report, by=by, clusters=clusters_of(report, cluster), confidence=confidence, seed=seed)
+    stages = {stage: one.plain() for stage, one in collected.stages.items()}
+    stages["score"] = {
+        "calls": report.usage.calls,
+        "seconds": round(seconds, 4),
+        "prompt_tokens": report.usage.prompt_tokens,
+        "completion_tokens": report.usage.completion_tokens,
+    }
+    report.run = {**stamp(started), "stages": stages}  # type: ignore[dict-item]
+    for one in collected.stages.values():
+        report.usage += one.usage
+    return report

@@ -1,0 +1,99 @@
+"""The familiar ranking measures of one ranked list, as plain functions.
+
+Each calls the measure of the same name over a table of one query, so there is one formula for both. Where that is
+undefined (nothing is relevant) these return 0.0, as they do for ``k <= 0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from ..join import join
+from ..judgements import Policy, identifier
+from ..rankings import FloatArray, Rankings
+from . import ranking
+
+Relevance: TypeAlias = "Mapping[str, float] | Iterable[str]"
+"""``{document: grade}``, or the relevant documents, each of grade 1."""
+
+_GIVEN = Policy(ties="given")
+
+
+def dcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ranking.Gain = "linear") -> float:
+    """Discounted cumulative gain of the first k, see ``dcg``.
+
+    >>> round(dcg_at_k(["d1", "d2", "d3"], {"d1": 2, "d3": 1}, 3), 4)
+    2.5
+    """
+    return _scalar(ranked, relevance, k, lambda table: ranking.dcg(table, k=k, gain=gain))
+
+
+def ndcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ranking.Gain = "linear") -> float:
+    """Normalised discounted cumulative gain of the first k, see ``ndcg``.
+
+    >>> round(ndcg_at_k(["a", "x"], {"a": 1, "b": 1}, 10), 4)
+    0.6131
+    """
+    return _scalar(ranked, relevance, k, lambda table: ranking.ndcg(table, k=k, gain=gain))
+
+
+def recall_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
+    """Share of the relevant documents that are among the first k, see ``recall``.
+
+    >>> recall_at_k(["a", "x"], {"a": 1, "b": 1}, 10)
+    0.5
+    """
+    return _scalar(ranked, relevance, k, lambda table: ranking.recall(table, k=k))
+
+
+def precision_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
+    """Relevant documents among the first k, divided by k also where the list is shorter, see ``precision``.
+
+    >>> precision_at_k(["a", "x"], {"a": 1, "b": 1}, 10)
+    0.1
+    """
+    return _scalar(ranked, relevance, k, lambda table: ranking.precision(table, k=k))
+
+
+def reciprocal_rank(ranked: Iterable[str], relevance: Relevance, k: int | None = None) -> float:
+    """1 / rank of the first relevant document, 0.0 if the first k hold none, see ``mrr``.
+
+    >>> reciprocal_rank(["x", "a"], {"a": 1}), reciprocal_rank(["x", "a"], {"a": 1}, 1)
+    (0.5, 0.0)
+    """
+    return _scalar(ranked, relevance, k, lambda table: ranking.mrr(table, k=k))
+
+
+def average_precision(ranked: Iterable[str], relevance: Relevance, k: int | None = None) -> float:
+    """Sum of the precisions at the relevant ranks up to k, divided by all relevant documents, see ``map``.
+
+    >>> average_precision(["a", "x"], {"a": 1, "b": 1})
+    0.5
+    """
+    return _scalar(ranked, relevance, k, lambda table: ranking.average_precision(table, k=k))
+
+
+RETRIEVAL_METRICS: dict[str, Callable[[Iterable[str], Relevance, int], float]] = {
+    "ndcg": ndcg_at_k,
+    "recall": recall_at_k,
+    "precision": precision_at_k,
+    "mrr": reciprocal_rank,
+    "map": average_precision,
+}
+"""Functions of ``(ranked ids, {document: grade}, k)`` by name."""
+
+
+def _scalar(
+    ranked: Iterable[str], relevance: Relevance, k: int | None, measure: Callable[[Rankings], FloatArray]
+) -> float:
+    """The measure of one list. A document that comes again counts at its first rank; an absent id is an error."""
+    places = dict.fromkeys(identifier(doc, "document") for doc in ranked)
+    grades = relevance if isinstance(relevance, Mapping) else dict.fromkeys(relevance, 1.0)
+    if not grades or (k is not None and k <= 0):
+        return 0.0
+    scores = {doc: -float(place) for place, doc in enumerate(places)}
+    value = measure(join({"q": scores}, {"q": grades}, _GIVEN))[0]
+    return 0.0 if np.isnan(value) else float(value)

@@ -1,0 +1,148 @@
+"""A report as one HTML page that works from disk: no request leaves it, and without scripts it still reads.
+
+Rules of this file: templates are ours and are escaped throughout; data enters as values, as text nodes, or packed in
+base64. The policy of the page allows the one script and the one style sheet it holds, by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from .. import __version__
+from ..failures import where_it_fails
+from ..gate import Rule
+from ..report import Report
+from . import html_view as view
+from .html_data import data
+from .table import estimates, failures, remedies
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+ASSETS = files("steelyard.render") / "assets"
+SCRIPTS = ("dom", "unpack", "expression", "filters", "grid", "controls", "sample", "browser")
+
+
+def page(
+    report: Report, *, found: Sequence[Rule] | None = None, max_failed: float = 0.0, ledger: Path | None = None
+) -> str:
+    """The report as one self-contained page.
+
+    ``found`` are the rules of the gate with their verdicts; without them the thresholds that gate are tried, and
+    failures beyond ``max_failed``. Prompts and replies are taken from the ``ledger``, or from the one that the report
+    names, where it is at hand.
+    """
+    fails = where_it_fails(report)
+    rows = view.metric_rows(report)
+    cells = view.known_cells(fails)
+    decided_by = view.decided_by(report)
+    return rendered(
+        "page.html.j2",
+        (*SCRIPTS, "report"),
+        title=view.title(report),
+        what=view.what(report),
+        total=len(report.ids),
+        verdict=view.verdict(report, found, max_failed=max_failed),
+        banner=view.banner(report, max_failed),
+        limit=view.percent(max_failed),
+        reasons=failures(report),
+        totals=view.totals(report),
+        rows=rows,
+        level=level(report),
+        has_rates=any(row.threshold for row in rows),
+        has_usage=any(row.usage for row in rows),
+        remedies=remedies(report),
+        warnings=report.warnings,
+        cells=cells,
+        by=fails.by,
+        matrix=view.matrix(fails),
+        slices=view.all_slices(report),
+        decided_by=decided_by,
+        worst=view.worst(report),
+        facts=view.provenance(report),
+        data=data(report, fails, ledger=ledger),
+    )
+
+
+def fragment(report: Report) -> str:
+    """A small table for notebooks, without style and script."""
+    table = estimates(report)
+    return _environment().get_template("fragment.html.j2").render(
+        title=view.title(report),
+        what=view.what(report),
+        total=len(report.ids),
+        verdict=view.verdict(report),
+        head=table.head,
+        rows=table.rows,
+    )  # fmt: skip
+
+
+def level(report: Report) -> str:
+    """The confidence of the intervals: ``95 %``."""
+    levels = {one.confidence for one in report.estimates.values()} or {0.95}
+    return f"{min(levels) * 100:g} %"
+
+
+def rendered(template: str, scripts: Sequence[str], **values: object) -> str:
+    """One of our templates with its scripts and style put in, and their hashes in its policy."""
+    script, style = _script(tuple(scripts)), _style()
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            version=__version__,
+            script=Markup(script),  # noqa: S704 - our own file
+            style=Markup(style),  # noqa: S704 - our own file
+            script_hash=_hash(script),
+            style_hash=_hash(style),
+            **values,
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(loader=FileSystemLoader(str(ASSETS)), autoescape=True, undefined=StrictUndefined)
+    filters: dict[str, Callable[..., object]] = {
+        "fragment": lambda select: "q=" + quote(select, safe=""),
+        "percent": view.percent,
+        "as_name": view.quoted_name,
+        "breakable": breakable,
+    }
+    made.filters.update(filters)
+    return made
+
+
+def breakable(name: str) -> Markup:
+    """A name that may break after its underscores.
+
+    >>> print(breakable("a_<b"))
+    a_<wbr>&lt;b
+    """
+    return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
+
+
+@cache
+def _script(names: tuple[str, ...]) -> str:
+    parts = [(ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();"
+
+
+@cache
+def _style() -> str:
+    return (ASSETS / "style.css").read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,114 @@
+"""Where the question goes and where the answer stands, for systems that speak JSON in words of their own.
+
+Paths are steps joined by points; ``*`` is every item of a list: ``data.sources.*.id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from ..errors import AskFailed
+from ..fields import Source
+from ..records import Json, Usage
+from .calling import One, called, caller_of, name_of
+from .hits import Hit
+from .outputs import Output, answer_of, output_of
+
+
+class Paths(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Places in a reply. Where none is given, the usual names are looked for."""
+
+    answer: str | None = None
+    contexts: str | None = None
+    ids: str | None = None
+    scores: str | None = None
+    tokens: str | None = None
+
+    def read(self, reply: object) -> Output:
+        """What a reply says; AskFailed (bad_output) where a named place is not there.
+
+        >>> paths = Paths(answer="data.text", ids="data.sources.*.id")
+        >>> paths.read({"data": {"text": "In 1811.", "sources": [{"id": "d1"}, {"id": "d2"}]}}).ids
+        ['d1', 'd2']
+        """
+        if self == Paths():
+            return output_of(reply)
+        contexts, ids, scores = (self._list(reply, name) for name in ("contexts", "ids", "scores"))
+        answer = self._value(reply, "answer")
+        tokens = self._value(reply, "tokens")
+        usage = Usage(calls=1, completion_tokens=tokens) if isinstance(tokens, int) else None
+        return Output(_hits(contexts, ids, scores), None if answer is None else answer_of(answer), usage)
+
+    def _value(self, reply: object, name: str) -> object:
+        path = getattr(self, name)
+        if path is None:
+            return None
+        steps = path.split(".")
+        found = Source("", tuple(steps)).of({"": reply})
+        if found is None:
+            raise AskFailed("bad_output", f"no {path} in the reply: {str(reply)[:120]}")
+        return found
+
+    def _list(self, reply: object, name: str) -> Sequence[object] | None:
+        found = self._value(reply, name)
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return [found]
+        if not isinstance(found, list | tuple):
+            raise AskFailed("bad_output", f"{getattr(self, name)} is no list in the reply: {str(found)[:120]}")
+        return found
+
+
+def _hits(
+    contexts: Sequence[object] | None, ids: Sequence[object] | None, scores: Sequence[object] | None
+) -> list[Hit] | None:
+    given = [one for one in (contexts, ids) if one is not None]
+    if not given:
+        return None
+    if len({len(one) for one in [*given, *([scores] if scores is not None else [])]}) > 1:
+        raise AskFailed("bad_output", "contexts, ids and scores of the reply are not of one length")
+    return [
+        Hit(
+            None if ids is None else str(ids[at]),
+            None if contexts is None else str(contexts[at]),
+            None if scores is None else float(str(scores[at])),
+        )
+        for at in range(len(given[0]))
+    ]
+
+
+def put(body: Mapping[str, Json], path: str, value: Json) -> dict[str, Json]:
+    """A copy of a mapping with a value at a path.
+
+    >>> put({"options": {"lang": "en"}}, "options.k", 5)
+    {'options': {'lang': 'en', 'k': 5}}
+    """
+    head, _, rest = path.partition(".")
+    inner = body.get(head)
+    return {**body, head: put(inner if isinstance(inner, dict) else {}, rest, value) if rest else value}
+
+
+class Described:
+    """A system of the user's own, with the key of its input and the places in its output named.
+
+    ``Described(chain, question="input", answer="output", contexts="docs.*.page_content")`` for a LangChain chain whose
+    keys cannot be guessed.
+    """
+
+    def __init__(
+        self, system: object, *, question: str | None = None, paths: Paths | None = None, **places: str
+    ) -> None:
+        self.system, self.name = system, name_of(system)
+        self.paths = Paths(**places) if paths is None else paths
+        self._one: One = caller_of(system).one
+        if question is not None:
+            invoke = getattr(system, "invoke", None)
+            function = called(invoke if callable(invoke) else system)  # type: ignore[arg-type]
+            self._one = lambda text, k: function(put({}, question, text), k)  # type: ignore[arg-type]
+
+    def ask(self, question: str, k: int) -> Output:
+        """Ask the system."""
+        return self.paths.read(self._one(question, k))

@@ -1,0 +1,159 @@
+"""What a retriever gave back, whatever its shape: ids, pairs, hits, mappings, documents and nodes of other libraries.
+
+A shape is recognised by what an object has, never by trying and seeing what breaks. Chunks count as their source
+document where they name one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ..errors import InputError, WrongType
+
+ID_FIELDS = ("doc_id", "document_id", "id_", "node_id", "id", "_id")
+SOURCE_FIELDS = ("source", "source_id", "doc_id", "document_id", "id")
+TEXT_FIELDS = ("text", "page_content", "content", "contents", "passage", "body")
+START_FIELDS = ("start_char_idx", "start_index", "split_idx_start", "start")
+END_FIELDS = ("end_char_idx", "end_index", "end")
+
+
+class Hit(Struct, frozen=True, omit_defaults=True):
+    """One result: its source document, and of the passage what is known: its own id, text, score and place.
+
+    ``start`` and ``end`` are characters of the source document.
+    """
+
+    id: str | None = None
+    text: str | None = None
+    score: float | None = None
+    chunk: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+def hit_of(result: object, *, need_id: bool = True) -> Hit:
+    """One result as a ``Hit``: an id, an (id, score) pair, a hit with ``source_id``, a mapping, a document or node.
+
+    Without ``need_id`` a result may have a text alone. Raises InputError for what has neither.
+
+    >>> hit_of(("d1", 0.5)) == Hit("d1", score=0.5)
+    True
+    >>> hit_of({"id": "d2#3", "metadata": {"source": "d2", "start_index": 40}, "page_content": "Words."})
+    Hit(id='d2', text='Words.', score=None, chunk='d2#3', start=40, end=46)
+    """
+    if isinstance(result, Hit):
+        return result
+    inner, score = _unwrapped(result)
+    if isinstance(inner, str | int):
+        return Hit(_id(inner, result), score=score)
+    source, own = _id(_source(inner), result), _id(_own_id(inner), result)
+    text = next((value for name in TEXT_FIELDS if isinstance(value := _part(inner, name), str)), None)
+    if source is None and own is None and (need_id or text is None):
+        raise InputError(
+            f"a result without a document id: {str(result)[:120]!r} (expected an id, a pair, a hit or a mapping)"
+        )
+    start, end = _offset(inner, START_FIELDS), _offset(inner, END_FIELDS)
+    if start is not None and end is None and text is not None:
+        end = start + len(text)
+    if start is None or end is None:
+        start = end = None
+    return Hit(source or own, text, score, own if source is not None and own != source else None, start, end)
+
+
+def document_id(hit: object) -> str:
+    """The id of the source document of one result: an id, an (id, score) pair, a hit, a mapping, a document.
+
+    >>> document_id(("d1", 0.5)), document_id({"metadata": {"source": "d2"}, "id": "chunk-7"})
+    ('d1', 'd2')
+    """
+    found = hit_of(hit).id
+    assert found is not None
+    return found
+
+
+def document_ids(hits: Iterable[object], limit: int) -> tuple[list[str], int]:
+    """The source documents of a result list, each at its best rank, and how many repeats that removed."""
+    found = [document_id(hit) for hit in listed(hits)]
+    unique = list(dict.fromkeys(found))
+    return unique[:limit], len(found) - len(unique)
+
+
+def listed(hits: object) -> list[object]:
+    """A result list as a list; what is none (a text, a number, nothing) is a WrongType.
+
+    Haystack components wrap their documents in a mapping, other stores in an object: ``documents``, ``hits`` and
+    ``results`` are looked into.
+    """
+    for name in ("documents", "hits", "results"):
+        inner = _part(hits, name)
+        if isinstance(inner, list | tuple):
+            return list(inner)
+    if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
+        raise WrongType(f"a retriever returns a list of results, not {type(hits).__name__}")
+    return list(hits)
+
+
+def _unwrapped(result: object) -> tuple[object, float | None]:
+    """The document inside pairs and scored nodes, and the score beside it."""
+    score: object = None
+    if isinstance(result, tuple | list):
+        score = result[1] if len(result) > 1 else None
+        result = result[0] if result else None
+    elif not isinstance(result, str | int):
+        score = _part(result, "score")
+        node = _part(result, "node")
+        result = result if node is None else node
+    if not isinstance(result, str | int) and hasattr(result, "__index__"):
+        result = operator.index(result)  # a whole number of numpy's
+    number = float(score) if _is_number(score) else None  # type: ignore[arg-type]
+    return result, number
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool | str) and (isinstance(value, int | float) or hasattr(value, "__float__"))
+
+
+def _id(value: object, result: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise InputError(f"a document id is a text or a whole number, found {value!r} in {str(result)[:120]!r}")
+    return str(value)
+
+
+def _source(inner: object) -> object:
+    """What a result says of its source document; None where it says nothing."""
+    if isinstance(inner, str | int):
+        return None
+    if (source := _part(inner, "source_id")) is not None:
+        return source
+    metadata = _metadata(inner)
+    source = next((metadata[name] for name in SOURCE_FIELDS if metadata.get(name) is not None), None)
+    return source if source is not None else _part(inner, "ref_doc_id")
+
+
+def _own_id(inner: object) -> object:
+    if isinstance(inner, str | int):
+        return None
+    return next((value for name in ID_FIELDS if (value := _part(inner, name)) is not None), None)
+
+
+def _offset(inner: object, names: Iterable[str]) -> int | None:
+    metadata = _metadata(inner)
+    for name in names:
+        for value in (_part(inner, name), metadata.get(name)):
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                return value
+    return None
+
+
+def _metadata(inner: object) -> Mapping[str, object]:
+    found = _part(inner, "metadata") or _part(inner, "meta")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _part(thing: object, name: str) -> object:
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)

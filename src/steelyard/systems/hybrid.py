@@ -1,0 +1,92 @@
+"""Several retrievers as one, by reciprocal rank fusion."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..errors import InputError
+from ..loops import wait
+from .calling import Caller, caller_of, method
+from .hits import Hit, hit_of, listed
+
+
+class Hybrid:
+    """A retriever made of others: a document scores the sum of ``weight / (k + rank)`` over their lists.
+
+    Cormack, Clarke and Büttcher 2009, with their k of 60. Each retriever is asked for ``depth`` results. Chunks are
+    fused by their own ids, documents by theirs.
+
+    >>> fused = Hybrid([lambda query, k: ["d1", "d2"], lambda query, k: ["d2", "d3"]])
+    >>> [hit.id for hit in fused.search("q", 2)]
+    ['d2', 'd1']
+    """
+
+    def __init__(
+        self,
+        retrievers: Sequence[object],
+        *,
+        k: int = 60,
+        depth: int = 100,
+        weights: Sequence[float] | None = None,
+        name: str = "hybrid",
+    ) -> None:
+        if not retrievers:
+            raise InputError("a hybrid needs at least one retriever")
+        if weights is not None and len(weights) != len(retrievers):
+            raise InputError(f"{len(weights)} weights for {len(retrievers)} retrievers")
+        if k < 0 or depth < 1:
+            raise InputError(f"k={k}, depth={depth}: expected k of at least 0 and depth of at least 1")
+        self.name, self.k, self.depth = name, k, depth
+        self.weights = list(weights) if weights is not None else [1.0] * len(retrievers)
+        self._parts, self._callers = list(retrievers), [caller_of(one) for one in retrievers]
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """The fused list, ties in order of id."""
+        depth = max(limit, self.depth)
+        return self._fused([self._asked(caller, query, depth) for caller in self._callers], limit)
+
+    def search_batch(self, queries: Sequence[str], limit: int) -> list[list[Hit]]:
+        """The same for many queries."""
+        depth = max(limit, self.depth)
+        columns = [
+            list(caller.many(queries, depth))
+            if caller.many is not None
+            else [self._asked(caller, query, depth) for query in queries]
+            for caller in self._callers
+        ]
+        return [self._fused(row, limit) for row in zip(*columns, strict=True)]
+
+    def retrieve(self, query: str, k: int) -> list[Hit]:
+        """``search`` under its other name."""
+        return self.search(query, k)
+
+    def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
+        """The text of a document, from the first part that has it."""
+        for part in self._parts:
+            text_of = method(part, "context_text")
+            text = text_of(id) if text_of is not None else None
+            if isinstance(text, str) and text:
+                return text
+        return None
+
+    def _asked(self, caller: Caller, query: str, depth: int) -> object:
+        result = caller.one(query, depth)
+        return wait(result) if inspect.isawaitable(result) else result
+
+    def _fused(self, lists: Sequence[object], limit: int) -> list[Hit]:
+        scores: dict[str, float] = defaultdict(float)
+        hits: dict[str, Hit] = {}
+        for weight, results in zip(self.weights, lists, strict=True):
+            ranked: dict[str, Hit] = {}
+            for result in listed(results):
+                hit = hit_of(result)
+                ranked.setdefault(hit.chunk or hit.id or "", hit)
+            for rank, (key, hit) in enumerate(ranked.items(), 1):
+                scores[key] += weight / (self.k + rank)
+                hits.setdefault(key, hit)
+        best = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+        return [replace(hits[key], score=scores[key]) for key in best]

@@ -1,0 +1,81 @@
+"""An answerer made of any judge endpoint: the question, the context, one prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..engine import Engine
+from ..flow import Flow, Prompt, Text, ask
+from ..judge import LLMJudge, judge_of
+from ..trace import Cell
+from .outputs import Output
+
+PROMPT = Prompt(
+    "Answer the question from the context alone, in one or two sentences. Where the context does not hold the answer,"
+    " say that the documents do not say."
+)
+
+
+class Answer(Struct):
+    """The reply."""
+
+    answer: Text
+
+
+class LLMAnswerer:
+    """Answers with a language model: ``LLMAnswerer("openai:gpt-4o-mini")``. Replies are kept in the ledger.
+
+    ``instruction`` replaces the prompt's words; question and context are fenced below it.
+    """
+
+    def __init__(
+        self,
+        model: LLMJudge | str,
+        *,
+        instruction: str | None = None,
+        ledger: str | Path | None = None,
+        concurrency: int = 16,
+        deadline: float = 60.0,
+        budget: float | None = None,
+        max_calls: int | None = None,
+        name: str = "",
+    ) -> None:
+        self.model = judge_of(model)
+        self.name = name or str(self.model)
+        self.prompt = PROMPT if instruction is None else Prompt(instruction)
+        self._engine = partial(
+            Engine,
+            self.model,
+            ledger=ledger,
+            concurrency=concurrency,
+            deadline=deadline,
+            budget=budget,
+            max_calls=max_calls,
+        )
+
+    def answer(self, question: str, context: str) -> str:
+        """The answer to one question; AskFailed or BadReply where there is none."""
+        (found,) = self.answer_batch([question], [context])
+        if isinstance(found, Exception):
+            raise found
+        return found.answer or ""
+
+    def answer_batch(self, questions: Sequence[str], contexts: Sequence[str]) -> list[Output | Exception]:
+        """The answers to many questions with what each took, or why there is none."""
+        answers: dict[int, str] = {}
+
+        def rule(at: int) -> Flow:
+            reply = yield from ask(self.prompt, Answer, context=contexts[at], question=questions[at])
+            answers[at] = reply.answer
+            return 1.0
+
+        found: list[Output | Exception] = [Output()] * len(questions)
+        for result in self._engine().run(Cell(at, partial(rule, at)) for at in range(len(questions))):
+            at = result.key
+            assert isinstance(at, int)
+            found[at] = result.error or Output(answer=answers[at], usage=result.usage)
+        return found

@@ -1,0 +1,140 @@
+"""What a system gave for one question: what it retrieved, what it answered, or both.
+
+A whole system may return a text, a mapping, a (text, documents) pair, or an object with an answer and its sources; a
+retriever returns a list. Which it is, the result says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from ..errors import InputError, WrongType
+from ..records import Usage
+from .hits import Hit, hit_of, listed
+
+ANSWER_FIELDS = ("answer", "response", "result", "output", "output_text", "generated_answer", "completion")
+HIT_FIELDS = (
+    "source_nodes", "source_documents", "hits", "results", "documents", "docs", "sources", "retrieved_contexts",
+    "contexts", "context", "passages", "chunks",
+)  # fmt: skip
+IDS_FIELDS = ("retrieved_ids", "ids", "doc_ids", "document_ids")
+
+
+class Output(Struct, frozen=True, omit_defaults=True):
+    """Hits, best first, an answer, and what it took. None is not given; an empty list or text is given and empty."""
+
+    hits: list[Hit] | None = None
+    answer: str | None = None
+    usage: Usage | None = None
+
+    @property
+    def ids(self) -> list[str] | None:
+        """The source documents at their best ranks; None where a hit has no id."""
+        if self.hits is None:
+            return None
+        ids = [hit.id for hit in self.hits if hit.id is not None]
+        return list(dict.fromkeys(ids)) if len(ids) == len(self.hits) else None
+
+
+def output_of(result: object) -> Output:
+    """The result of a call as an ``Output``.
+
+    >>> output_of(["d1", "d2"]).ids
+    ['d1', 'd2']
+    >>> output_of({"answer": "In 1811.", "contexts": ["Built in 1811."], "ids": ["d7"]}).hits
+    [Hit(id='d7', text='Built in 1811.', score=None, chunk=None, start=None, end=None)]
+    >>> output_of("In 1811.")
+    Output(hits=None, answer='In 1811.', usage=None)
+    """
+    if isinstance(result, Output):
+        return result
+    if isinstance(result, str):
+        return Output(answer=result)
+    if result is None:
+        raise WrongType("the system returned nothing")
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str) and _is_list(result[1]):
+        return Output(_hits(result[1]), result[0])
+    if isinstance(result, list | tuple):
+        return Output(_hits(result))
+    answer, hits, ids = _first(result, ANSWER_FIELDS), _first(result, HIT_FIELDS), _first(result, IDS_FIELDS)
+    if answer is None and isinstance(_part(result, "content"), str):  # a chat model's message
+        answer = _part(result, "content")
+    usage = _usage(result)
+    if answer is None and hits is None and ids is None:
+        return Output(_hits(listed(result)))
+    return Output(_together(hits, ids), None if answer is None else answer_of(answer), usage)
+
+
+def answer_of(result: object) -> str:
+    """An answerer's result as text: a text, a chat message (``content``), or an object whose ``text`` or answer is one.
+
+    >>> answer_of({"answer": "Ada"})
+    'Ada'
+    """
+    if isinstance(result, str):
+        return result
+    for name in (*ANSWER_FIELDS, "content", "text"):
+        if isinstance(found := _part(result, name), str):
+            return found
+    raise WrongType(f"an answer is a text, not {type(result).__name__}")
+
+
+def _together(hits: object, ids: object) -> list[Hit] | None:
+    """Hits from a list of documents or texts, a list of ids, or both."""
+    if ids is not None and not _is_list(ids):
+        raise WrongType(f"expected a list of ids, found {type(ids).__name__}")
+    if hits is None:
+        return None if ids is None else _hits(ids)
+    found = [Hit(text=hits)] if isinstance(hits, str) else _hits(hits, texts=True)
+    if ids is None:
+        return found
+    named = _hits(ids)
+    if len(named) != len(found):
+        raise InputError(f"{len(found)} contexts and {len(named)} ids: they do not belong together")
+    return [
+        Hit(one.id, hit.text, hit.score, hit.chunk, hit.start, hit.end) for one, hit in zip(named, found, strict=True)
+    ]
+
+
+def _hits(results: object, *, texts: bool = False) -> list[Hit]:
+    if texts:
+        return [Hit(text=one) if isinstance(one, str) else hit_of(one, need_id=False) for one in listed(results)]
+    return [hit_of(one, need_id=False) for one in listed(results)]
+
+
+def _usage(result: object) -> Usage | None:
+    """Tokens and cost as the result tells them: ``usage`` or ``usage_metadata``, in the usual words."""
+    told = _part(result, "usage") or _part(result, "usage_metadata")
+    if isinstance(told, Usage) or told is None:
+        return told if isinstance(told, Usage) else None
+    prompt, completion = (
+        _whole(told, f"{a}_tokens", f"{b}_tokens") for a, b in (("prompt", "input"), ("completion", "output"))
+    )
+    cost = _part(told, "cost")
+    known = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    if prompt is None and completion is None and known is None:
+        return None
+    return Usage(calls=1, prompt_tokens=prompt or 0, completion_tokens=completion or 0, cost=known)
+
+
+def _whole(thing: object, *names: str) -> int | None:
+    for name in names:
+        value = _part(thing, name)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+    return None
+
+
+def _first(thing: object, names: Sequence[str]) -> object:
+    return next((value for name in names if (value := _part(thing, name)) is not None), None)
+
+
+def _part(thing: object, name: str) -> object:
+    found = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+    return None if callable(found) else found
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)

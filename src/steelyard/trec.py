@@ -1,0 +1,275 @@
+"""Runs and qrels: files, mappings and DataFrames in, mappings and tables of rankings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from .errors import InputError, WrongType
+from .join import assemble, join
+from .judgements import Compat, Duplicates, Grade, Judgements, Missing, Policy, Ties, Undefined
+from .lines import writing
+from .rankings import Rankings
+from .records import Qrels, Run
+from .tables import is_table, table_rows
+from .trec_blocks import (
+    ROOM,
+    Odd,
+    Reader,
+    check_text,
+    columns_of,
+    numbers_of,
+    reader_of,
+    reader_of_chunks,
+    whole_queries,
+    whole_text,
+)
+from .trec_lines import Layout, Row, qrels_rows, run_rows, table_of
+from .trec_scan import Ungrouped, scan_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    Table: TypeAlias = "pl.DataFrame | pd.DataFrame"
+
+File: TypeAlias = "str | PathLike[str]"
+
+
+def load_rankings(
+    run: Run | Table | File,
+    qrels: Qrels | Table | File,
+    *,
+    encoding: str = "utf-8",
+    compat: Compat = "steelyard",
+    missing: Missing | None = None,
+    undefined: Undefined | None = None,
+    duplicates: Duplicates = "error",
+    ties: Ties = "docid",
+    drop_self: bool = False,
+    relevance_level: Grade | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+) -> Rankings:
+    """Join a run with qrels, each a path, a mapping or a DataFrame, under the policies of ``Policy``.
+
+    A file is read as it streams by, in memory that does not grow with it unless the lines of a query stand apart.
+    Raises InputError with file and line for bad input, and where run and qrels have no query id in common.
+
+    >>> load_rankings({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}).ranks.tolist()
+    [2]
+    """
+    policy = Policy(
+        compat=compat,
+        missing=missing,
+        undefined=undefined,
+        duplicates=duplicates,
+        ties=ties,
+        drop_self=drop_self,
+        relevance_level=relevance_level,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    judgements = _judgements(qrels, encoding)
+    if isinstance(run, Mapping):
+        return join(run, judgements, policy)
+    if is_table(run):
+        table, repeated = table_of(table_rows(run, "score"), _again("the run") if duplicates == "error" else None)
+        return _counted(join(table, judgements, policy), repeated)
+    if not isinstance(run, str | PathLike):
+        raise WrongType(f"a run is a path, a mapping {{query: {{document: score}}}} or a DataFrame, not {run!r}")
+    path = Path(run)
+    rows = judgements.with_self() if drop_self else judgements
+    try:
+        try:
+            found = scan_run(reader_of(path, encoding), rows, policy)
+        except Ungrouped:
+            found = scan_run(reader_of_chunks(_regrouped(reader_of(path, encoding))), rows, policy)
+    except Odd:
+        table, repeated = _careful_run(path, encoding, duplicates, more=policy.trec)
+        return _counted(join(table, judgements, policy), repeated)
+    return assemble(rows, found, policy)
+
+
+def _counted(rankings: Rankings, repeated: int) -> Rankings:
+    return replace(rankings, counts=replace(rankings.counts, duplicates=repeated))
+
+
+def _judgements(qrels: Qrels | Table | File, encoding: str) -> Judgements:
+    if isinstance(qrels, Mapping):
+        return Judgements.of_mapping(qrels)
+    if is_table(qrels):
+        return Judgements.of_mapping(table_of(table_rows(qrels, "grade"), _again("the qrels"))[0])
+    if not isinstance(qrels, str | PathLike):
+        raise WrongType(f"qrels are a path, a mapping {{query: {{document: grade}}}} or a DataFrame, not {qrels!r}")
+    path = Path(qrels)
+    if path.is_dir():
+        path = find_qrels(path)
+    try:
+        return _fast_judgements(path, encoding)
+    except Odd:
+        return Judgements.of_mapping(read_qrels(path, encoding=encoding))
+
+
+def _fast_judgements(path: Path, encoding: str) -> Judgements:
+    text, end = whole_text(reader_of(path, encoding))
+    begin = ROOM + len(text.buffer[ROOM:end]) - len(text.buffer[ROOM:end].lstrip())
+    stop = text.buffer.find(b"\n", begin, end) + 1
+    layout = Layout.of(bytes(text.buffer[begin:stop]))
+    if layout.header:
+        begin = stop
+    check_text(text, end)
+    fields, width = ((0, 1, 2), 3) if layout.tabs else ((0, 2, 3), 4)
+    queries, docs, grades = columns_of(text, begin, end, fields, width, tabs=layout.tabs)
+    if not len(queries.starts):
+        raise Odd
+    columns = [[field.decode("utf-8") for field in text.fields(column)] for column in (queries, docs)]
+    if layout.tabs:
+        columns = [[field.strip() for field in column] for column in columns]
+    try:
+        return Judgements.of_columns(columns[0], columns[1], numbers_of(text, grades))
+    except InputError:  # a document judged twice: the careful reader knows the line
+        raise Odd from None
+
+
+def _regrouped(read: Reader) -> Iterator[bytes]:
+    """The lines of a run, those of a query together, in their order."""
+    text, end = whole_text(read)
+    groups: dict[bytes, list[bytes]] = {}
+    for line in bytes(text.buffer[ROOM:end]).split(b"\n"):
+        if words := line.split(None, 1):
+            groups.setdefault(words[0], []).append(line)
+    for lines in groups.values():
+        yield b"\n".join(lines) + b"\n"
+
+
+def read_run(
+    path: File, *, encoding: str = "utf-8", duplicates: Duplicates = "error", compat: Compat = "steelyard"
+) -> dict[str, dict[str, float]]:
+    """Read a TREC run, ``query Q0 document rank score run`` in a line, as ``{query: {document: score}}``.
+
+    Blanks of any kind separate, ``#`` and quotes are text, and ids stay text. gzip and zstd are read as they are.
+    Raises InputError with the line for what is no such line, or for a document that its query has had already
+    (``duplicates="best"`` keeps the better); ``compat="trec_eval"`` accepts further columns.
+    """
+    more = compat == "trec_eval"
+    try:
+        return _fast_run(reader_of(Path(path), encoding), more=more)
+    except Odd:
+        return _careful_run(Path(path), encoding, duplicates, more=more)[0]
+
+
+def _fast_run(read: Reader, *, more: bool) -> dict[str, dict[str, float]]:
+    table: dict[str, dict[str, float]] = {}
+    size = 0
+    for block in whole_queries(read, more=more):
+        docs = [doc.decode("utf-8") for doc in block.text.fields(block.docs)]
+        scores = numbers_of(block.text, block.scores).tolist()
+        bounds = block.starts.tolist()
+        names = block.text.fields(block.queries.part(block.starts[:-1]))
+        for name, start, end in zip(names, bounds, bounds[1:], strict=False):
+            table.setdefault(name.decode("utf-8"), {}).update(zip(docs[start:end], scores[start:end], strict=True))
+        size += len(docs)
+    if not size or sum(map(len, table.values())) < size:  # nothing, or a document twice
+        raise Odd
+    return table
+
+
+QRELS_PLACES = ("qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv")
+
+
+def find_qrels(directory: Path, qrels: File | None = None) -> Path:
+    """The qrels file of a BEIR folder: the one named, by path or by split, or the first of ``QRELS_PLACES``.
+
+    Raises FileNotFoundError, which says what was looked for.
+    """
+    wanted = QRELS_PLACES if qrels is None else (fspath(qrels), f"qrels/{fspath(qrels)}.tsv")
+    for place in wanted:
+        for suffix in ("", ".gz", ".zst"):
+            if (path := directory / (place + suffix)).is_file():
+                return path
+    raise FileNotFoundError(f"no qrels in {directory}: looked for {', '.join(wanted)} (also .gz and .zst)")
+
+
+def read_qrels(path: File, *, encoding: str = "utf-8") -> dict[str, dict[str, float]]:
+    """Read qrels as ``{query: {document: grade}}``: TREC's ``query 0 document grade``, or BEIR's
+    ``query-id, corpus-id, score`` between tabs, with its header or without.
+
+    Raises InputError with the line for what is neither, and for a document judged twice for a query.
+    """
+    path = Path(path)
+    table, _ = table_of(qrels_rows(path, encoding), _again(path))
+    if not table:
+        raise InputError("no judgements after the header", path=path)
+    return table
+
+
+def _careful_run(
+    path: Path, encoding: str, duplicates: Duplicates, *, more: bool
+) -> tuple[dict[str, dict[str, float]], int]:
+    again = None if duplicates == "best" else _again(path, " (--duplicates best keeps the better of them)")
+    return table_of(run_rows(path, encoding, more=more), again)
+
+
+class _again:  # noqa: N801 - a function with two settings
+    """Makes the error for a document that comes a second time."""
+
+    def __init__(self, where: Path | str, advice: str = "") -> None:
+        self.where, self.advice = where, advice
+
+    def __call__(self, row: Row, first: int) -> InputError:
+        message = f"document {row.doc!r} is in query {row.query!r} already, from line {first}{self.advice}"
+        return InputError(message, path=self.where, line=row.line)
+
+
+def write_run(path: File, run: Run, *, tag: str = "steelyard") -> None:
+    """Write a run as TREC has it, best first, scores with all their digits; gzip by the suffix ``.gz``.
+
+    Raises InputError for an id with a blank in it, which no TREC file can hold.
+    """
+    _write(Path(path), _run_lines(run, tag))
+
+
+def _run_lines(run: Run, tag: str) -> Iterator[str]:
+    for query, ranking in run.items():
+        ordered = sorted(ranking.items(), key=lambda item: item[0], reverse=True)
+        ordered.sort(key=lambda item: item[1], reverse=True)
+        for rank, (doc, score) in enumerate(ordered, start=1):
+            yield f"{_word(query)} Q0 {_word(doc)} {rank} {float(score)!r} {_word(tag)}\n"
+
+
+def write_qrels(path: File, qrels: Qrels) -> None:
+    """Write qrels as TREC has them, ``query 0 document grade``; gzip by the suffix ``.gz``.
+
+    Raises InputError for an id with a blank in it; ``write_beir`` can hold those.
+    """
+    lines = (
+        f"{_word(query)} 0 {_word(doc)} {shown(grade)}\n"
+        for query, judged in qrels.items()
+        for doc, grade in judged.items()
+    )
+    _write(Path(path), lines)
+
+
+def shown(grade: Grade) -> str:
+    """A grade as files hold it: whole numbers without a point.
+
+    >>> shown(2.0), shown(0.5)
+    ('2', '0.5')
+    """
+    return str(int(grade)) if float(grade).is_integer() else repr(float(grade))
+
+
+def _word(field: str) -> str:
+    if not field or any(letter <= " " for letter in field):
+        raise InputError(f"{field!r} cannot stand in a TREC file: an id has at least one letter and no blanks")
+    return field
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with writing(path) as file:
+        for line in lines:
+            file.write(line.encode("utf-8"))

@@ -1,0 +1,142 @@
+"""TREC and BEIR lines one by one: slow, and sure to name what is wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import InputError
+from .lines import Line, read_lines
+from .trec_blocks import number
+
+RUN_LINE = "query Q0 document rank score run"
+QRELS_LINE = "query 0 document grade"
+TSV_LINE = "query-id, corpus-id and score, separated by tabs"
+_BLANKS = bytes(max(byte, 32) for byte in range(256))
+
+
+class Row(NamedTuple):
+    """A line of a run or of qrels, with its number."""
+
+    line: int
+    query: str
+    doc: str
+    value: float
+
+
+class Layout(NamedTuple):
+    """How the lines of a qrels file are built."""
+
+    tabs: bool
+    header: bool
+
+    @classmethod
+    def of(cls, first: bytes) -> Layout:
+        """What the first line that is not blank shows: four columns, or three between tabs, with a header or not.
+
+        >>> Layout.of(b"query-id\\tcorpus-id\\tscore"), Layout.of(b"q1 0 d1 1")
+        (Layout(tabs=True, header=True), Layout(tabs=False, header=False))
+        """
+        cells, words = first.strip(b"\r\n").split(b"\t"), first.translate(_BLANKS).split()
+        if len(cells) == 3:
+            header = _number(cells[2]) is None
+            if not header or len(words) != 4 or _number(words[3]) is None:
+                return cls(tabs=True, header=header)
+        return cls(tabs=False, header=False)
+
+
+def run_rows(path: Path, encoding: str, *, more: bool) -> Iterator[Row]:
+    """The lines of a run file; ``more`` accepts columns after the sixth."""
+    for line in _filled(path, encoding):
+        fields = _words(line, path)
+        if len(fields) < 6 or (len(fields) > 6 and not more):
+            raise _misshapen(line, path, len(fields), f"6 ({RUN_LINE})")
+        yield Row(line.number, fields[0], fields[2], _value(fields[4], "score", path, line))
+
+
+def qrels_rows(path: Path, encoding: str) -> Iterator[Row]:
+    """The lines of a qrels file, TREC's or BEIR's."""
+    layout = None
+    for line in _filled(path, encoding):
+        if layout is None:
+            layout = Layout.of(line.data)
+            if layout.header:
+                continue
+        if layout.tabs:
+            fields = [field.strip() for field in _text(line, path).split("\t")]
+            if len(fields) != 3:
+                raise _misshapen(line, path, len(fields), f"3 ({TSV_LINE})")
+            if not (fields[0] and fields[1]):
+                raise InputError("an id is empty", path=path, line=line.number)
+            query, doc, grade = fields
+        else:
+            fields = _words(line, path)
+            if len(fields) != 4:
+                raise _misshapen(line, path, len(fields), f"4 ({QRELS_LINE}), or 3 ({TSV_LINE})")
+            query, _, doc, grade = fields
+        yield Row(line.number, query, doc, _value(grade, "grade", path, line))
+
+
+def table_of(
+    rows: Iterable[Row], again: Callable[[Row, int], InputError] | None
+) -> tuple[dict[str, dict[str, float]], int]:
+    """``{query: {document: value}}``, and how many repeated documents gave way to their best value.
+
+    ``again`` makes the error for a document that its query has had, from the row and the line of the first one;
+    without it the best value is kept.
+    """
+    table: dict[str, dict[str, float]] = {}
+    lines: dict[tuple[str, str], int] = {}
+    repeated = 0
+    for row in rows:
+        inner = table.setdefault(row.query, {})
+        if row.doc in inner:
+            if again is not None:
+                raise again(row, lines[row.query, row.doc])
+            repeated += 1
+            if row.value > inner[row.doc]:
+                del inner[row.doc]  # so that the best one also has the place
+                inner[row.doc] = row.value
+            continue
+        inner[row.doc] = row.value
+        if again is not None:
+            lines[row.query, row.doc] = row.line
+    return table, repeated
+
+
+def _filled(path: Path, encoding: str) -> Iterator[Line]:
+    """The lines that are not blank; there must be one."""
+    some = False
+    for line in read_lines(path, encoding):
+        if line.data.strip():
+            some = True
+            yield line
+    if not some:
+        raise InputError("the file is empty", path=path)
+
+
+def _text(line: Line, path: Path) -> str:
+    if fault := line.fault(path):
+        raise fault
+    return line.data.decode("utf-8").rstrip("\r\n")
+
+
+def _words(line: Line, path: Path) -> list[str]:
+    if fault := line.fault(path):
+        raise fault
+    return [word.decode("utf-8") for word in line.data.translate(_BLANKS).split()]
+
+
+def _number(field: bytes) -> float | None:
+    return number(field.decode("utf-8", "replace").strip())
+
+
+def _value(field: str, what: str, path: Path, line: Line) -> float:
+    if (value := number(field)) is None:
+        raise InputError(f"expected a number, found {field!r}", path=path, line=line.number, field=what)
+    return value
+
+
+def _misshapen(line: Line, path: Path, found: int, expected: str) -> InputError:
+    return InputError(f"{found} column{'s' * (found != 1)}, expected {expected}", path=path, line=line.number)
