@@ -30,6 +30,9 @@ ROOM = 4
 LEAST_REPLY = 256
 """Tokens of the window that must be left for a reply."""
 
+UNHEEDED = 3
+"""Replies of another shape, before any of the right one, after which a schema is no more sent but described."""
+
 EXPECTED = 256
 """Tokens of a reply for a reservation, until real replies say more."""
 
@@ -57,6 +60,7 @@ class Asking:
     def __init__(self, judge: LLMJudge, endpoint: Endpoint, ledger: Ledger, purse: Purse, *, offline: bool) -> None:
         self.judge, self.endpoint, self.ledger, self.purse, self.offline = judge, endpoint, ledger, purse, offline
         self._identity = judge.identity
+        self._heeded, self._unheeded = False, 0
         self._in_flight: dict[str, asyncio.Future[Answered | Exception]] = {}
 
     async def ask(self, ask: Ask, trace: Trace) -> Struct:
@@ -118,8 +122,10 @@ class Asking:
             attempts += 1
             try:
                 reply = self._read(spoken.completion, ask)
+                self._heeded |= now == key
                 break
             except BadReply as error:
+                self._doubt(error, first=now == key)
                 self._keep_unusable(now, said, spoken.completion.text, error)
                 if error.kind == "truncated" and room == 1:
                     room = ROOM
@@ -133,6 +139,13 @@ class Asking:
         keys = (key,) if now == key else (key, now)
         self._keep(keys, (prompt, said), spoken, reply, attempts)
         return Answered(reply, keys)
+
+    def _doubt(self, error: BadReply, *, first: bool) -> None:
+        """An endpoint that takes a schema and has never heeded it is told in the prompt from the third time on."""
+        if first and not self._heeded and error.kind in {"malformed", "wrong_schema"}:
+            self._unheeded += 1
+            if self._unheeded == UNHEEDED:
+                self.endpoint.leave_out("response_format", "seems to ignore")
 
     def _read(self, completion: Completion, ask: Ask) -> Struct:
         try:

@@ -232,20 +232,21 @@ class Endpoint:
             if "content_filter" in named or "content management policy" in said:
                 raise BadReply("content_filter", message)
             if (name := _refused_name(said, named, body)) is not None:
-                self._leave_out(name)
+                self.leave_out(name)
                 raise Refused
         kind = {403: "forbidden", 404: "not_found", 429: "no_quota"}.get(status, "rejected")
         return Trouble(kind, message)
 
-    def _leave_out(self, name: str) -> None:
+    def leave_out(self, name: str, why: str = "refuses") -> None:
+        """Send a parameter no more, or under its newer name, and note it."""
         if name in self.refused:
             return
         other = "max_completion_tokens" if name == "max_tokens" else None
         self.refused[name] = other
         did = f"sent as {other}" if other else "not applied"
         if name == "response_format":
-            did = "not sent: the shape of the reply is described in the prompt"
-        self.notes.append(f"{self.url}: {name} is {did}, the endpoint refuses it")
+            did = "not sent (the shape of the reply is described in the prompt)"
+        self.notes.append(f"{self.url}: {name} is {did}, the endpoint {why} it")
 
 
 class _Body(Struct):

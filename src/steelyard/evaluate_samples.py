@@ -123,13 +123,14 @@ def evaluate_rag(
         )
         report.columns |= run.columns(judged, rows)
         report.usage, report.warnings = run.usage, run.warnings
+        report.run["ledger"] = run.ledger
     report.columns = {one.label: report.columns[one.label] for one in asked}
     for one in asked:
         report.notes[one.label] = _note(one, limits)
     for metric in whole:
         _add_batch(report, metric, rows, confidence=confidence, seed=seed)
     pool_report(report, by=by, clusters=clusters_of(report, cluster), confidence=confidence, seed=seed)
-    report.run = {
+    report.run |= {
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(time.time() - started, 3),
     }

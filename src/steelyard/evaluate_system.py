@@ -24,7 +24,7 @@ from .pooling import clusters_of, pool_report
 from .records import Sample, Span
 from .report import DatasetNote, Report
 from .samples import read_samples
-from .systems.calling import name_of
+from .systems.calling import method, name_of
 from .systems.keeping import Keeping
 
 if TYPE_CHECKING:
@@ -95,7 +95,13 @@ def evaluate_system(
     """
     started = time.time()
     asked_of = read_set(dataset, fields=fields)
-    wanted = default_metrics(asked_of.samples, k, answers=answerer is not None) if metrics is None else list(_listed(metrics))
+    if answerer is None and method(system, "answer") is not None:
+        answerer = system
+    wanted = (
+        default_metrics(asked_of.samples, k, answers=answerer is not None)
+        if metrics is None
+        else list(_listed(metrics))
+    )
     own_ledger = Ledger(ledger) if identity is not None else None
     keeping = None if own_ledger is None or identity is None else Keeping(own_ledger, identity, offline=offline)
     try:
@@ -146,3 +152,93 @@ def evaluate_system(
     for one in collected.stages.values():
         report.usage += one.usage
     return report
+
+
+def score_collected(collected: Collected, metrics: Sequence[object], **options: object) -> Report:
+    """Score the samples that a system did not fail on; the others are failed in every column, and it is not pooled."""
+    good = [row for row in range(len(collected.samples)) if row not in collected.failed]
+    rows = good or list(range(len(collected.samples)))
+    report = evaluate_rag([collected.samples[row] for row in rows], metrics=metrics, **options)  # type: ignore[arg-type]
+    where = {row: at for at, row in enumerate(rows)}
+    report.ids = [sample.id for sample in collected.samples]
+    report.samples = list(collected.samples)
+    report.columns = {
+        label: _widened(column, where, collected.failed, len(report.ids)) for label, column in report.columns.items()
+    }
+    if collected.failed:
+        report.estimates = {}
+    report.warnings = [*collected.notes, *report.warnings]
+    return report
+
+
+def _widened(column: Column, where: Mapping[int, int], failed: Mapping[int, str], count: int) -> Column:
+    """A column over all rows, from one over those that did not fail."""
+    wide = Column(np.full(count, math.nan))
+    for row in range(count):
+        if row in failed:
+            wide.failed[row] = failed[row]
+            continue
+        at = where[row]
+        wide.values[row] = column.values[at]
+        for name in ("failed", "undefined", "evidence", "parts", "usage", "requests", "draws"):
+            cells = getattr(column, name)
+            if at in cells:
+                getattr(wide, name)[row] = cells[at]
+    return wide
+
+
+_PLURALS = {
+    "queries": "user_input",
+    "questions": "user_input",
+    "gold_docs": "reference_contexts",
+    "gold_documents": "reference_contexts",
+}
+
+
+def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Set:
+    """A dataset in any of its forms: a ``Dataset``, a path (a BEIR folder, a dataset's JSON, a file or folder of
+    samples), samples, or columns by name."""
+    if isinstance(dataset, str | PathLike):
+        return _read_path(Path(dataset), fields, encoding)
+    if isinstance(dataset, Dataset):
+        samples = dataset.samples()
+        return Set(samples, DatasetNote(dataset.name, dataset.version, digest_of(samples)), dataset.corpus)
+    if isinstance(dataset, Mapping):
+        fields = {_PLURALS[name]: name for name in dataset if name in _PLURALS} | dict(fields or {})
+    samples = read_samples(dataset, fields=fields, encoding=encoding)
+    if not samples:
+        raise InputError("no samples: the dataset is empty")
+    return Set(samples, DatasetNote(digest=digest_of(samples)))
+
+
+def _read_path(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Set:
+    corpus = None
+    if path.is_dir() and (path / "samples.jsonl").is_file():
+        samples, name = read_samples(path / "samples.jsonl", fields=fields, encoding=encoding), path.name
+    elif path.is_dir() or path.suffix == ".json":
+        loaded = Dataset.load(path, fields=fields, encoding=encoding)
+        samples, corpus = loaded.samples(), loaded.corpus
+        return Set(samples, DatasetNote(loaded.name, loaded.version, digest_of(samples)), corpus)
+    else:
+        samples, name = read_samples(path, fields=fields, encoding=encoding), path.name
+    if not samples:
+        raise InputError("no samples: the file is empty", path=path)
+    return Set(samples, DatasetNote(name, digest=digest_of(samples)), corpus)
+
+
+def default_metrics(samples: Sequence[Sample], k: int, *, answers: bool) -> list[str]:
+    """What can be measured with what is known of a dataset."""
+    found: list[str] = []
+    if any(sample.relevance for sample in samples):
+        found += [f"ndcg@{k}", f"recall@{k}", f"precision@{k}", "mrr"]
+    if any(sample.relevant_spans for sample in samples):
+        found += [f"span_recall@{k}"]
+    if any(sample.references for sample in samples):
+        found += ["context_recall", *(["token_f1", "contains"] if answers else [])]
+    if not found:
+        raise InputError("nothing is known of these samples (no relevance, spans or references): name the metrics")
+    return found
+
+
+def _listed(metrics: Iterable[object] | str) -> Iterable[object]:
+    return [metrics] if isinstance(metrics, str) else metrics

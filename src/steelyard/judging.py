@@ -15,6 +15,7 @@ from .embedder import Embedder, embedder_of
 from .engine import Cell, Engine, Result
 from .errors import AskFailed, BadReply, InputError, reason_of
 from .judge import LLMJudge, judge_of
+from .ledger import ledger_path
 from .plan import Plan, absent, plan_of
 from .pool import Column
 from .records import Json, Sample, Undefined, Usage, Value
@@ -55,6 +56,7 @@ class Judging:
         self.embedder = None if embedder is None else embedder_of(embedder)
         self.repeats, self.strict = repeats, strict
         self.usage, self.warnings = Usage(), list[str]()
+        self.ledger = str(ledger_path(ledger))
         self._engine = Engine(
             self.judge,
             self.embedder,

@@ -5,21 +5,38 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
-from .dataset import Dataset, EvalQuery
+from .calls import PLAIN, Patience, call_all
+from .collect import Collected, Stage, collect
+from .dataset import Dataset
 from .errors import InputError, WrongType, reason_of
-from .evaluate_rankings import ranking_metrics, stamp, weigh
-from .metrics.overlap import Judge, JudgeInput
+from .evaluate_rankings import stamp
+from .evaluate_system import score_collected
+from .ledger import Ledger
+from .metrics.overlap import AnswerQuality, Judge, JudgeInput
 from .pool import Column
 from .pooling import pool_report
 from .records import Json, Sample
-from .report import DatasetNote, MetricNote, Report, versions
-from .systems.protocols import Answerer, RetrievalSystem, document_ids, searcher
-from .trec import load_rankings
+from .report import DatasetNote, MetricNote, Report
+from .systems.keeping import Keeping
+from .systems.protocols import Answerer, RetrievalSystem
+
+if TYPE_CHECKING:
+    from .embedder import Embedder
+    from .judge import LLMJudge
 
 QUALITIES = ("faithfulness", "relevance", "correctness")
+JUDGED = {
+    "faithfulness": "judged.faithfulness",
+    "relevance": "judged.answer_relevancy",
+    "correctness": "judged.answer_correctness",
+}
+"""Which metrics a language model as judge answers for."""
 
 
 class BenchmarkSuite:
@@ -27,7 +44,10 @@ class BenchmarkSuite:
 
     Keys of the report: ``precision@k``, ``recall@k``, ``mrr``, ``ndcg@k``; with answers also ``faithfulness``,
     ``relevance`` and ``correctness``, measured the judge's way. A query that the system fails on is a failed sample
-    with its reason, and the run goes on.
+    with its reason, and the run goes on. What each stage took stands in ``report.run["stages"]``.
+
+    ``workers``, ``deadline`` and ``retries`` say how the system is called; with an ``identity``, which should change
+    whenever the system does, its outputs are kept in the ledger, and a run that was killed goes on where it was.
 
     >>> from steelyard import Dataset, EvalQuery
     >>> dataset = Dataset("tiny").add(EvalQuery("Which?", relevant_ids=["d1"]))
@@ -35,139 +55,170 @@ class BenchmarkSuite:
     1.0
     """
 
-    def __init__(self, dataset: Dataset, k: int = 10) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        k: int = 10,
+        *,
+        workers: int = 1,
+        deadline: float | None = None,
+        retries: int = 0,
+        ledger: str | Path | None = None,
+        identity: str | None = None,
+    ) -> None:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise InputError(f"k={k!r}: expected a whole number of at least 1")
         if not dataset.queries:
             raise InputError(f"dataset {dataset.name!r} has no queries")
         self.dataset, self.k = dataset, k
+        self.patience = Patience(workers, deadline, retries).checked()
+        self.ledger, self.identity = ledger, identity
 
     def run(self, retriever: object, *, confidence: float = 0.95, seed: int = 0) -> Report:
         """Ask the retriever every query and measure its rankings."""
         started = time.time()
-        samples, failed, notes = self._retrieve(retriever)
-        report = self._report(samples, failed, notes)
-        pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
-        report.run = stamp(started)
-        return report
+        collected = self._collected(retriever, None)
+        report = self._rankings(collected)
+        return self._finished(report, collected.stages, started, confidence, seed)
 
     def run_with_answers(
-        self, system: RetrievalSystem, answerer: Answerer, judge: Judge, *, confidence: float = 0.95, seed: int = 0
+        self,
+        system: RetrievalSystem,
+        answerer: Answerer,
+        judge: Judge | LLMJudge | str,
+        *,
+        embedder: Embedder | str | None = None,
+        confidence: float = 0.95,
+        seed: int = 0,
     ) -> Report:
         """Retrieve, answer and judge every query.
 
         The texts of the retrieved documents reach the answerer joined by a blank line; an id without text is left
-        out and counted. Answers are judged for queries without relevant documents too.
+        out and counted. Answers are judged for queries without relevant documents too. ``judge`` has
+        ``judge(JudgeInput)``, or is a language model, which measures by the judged metrics and needs an ``embedder``.
         """
-        for thing, method in ((system, "context_text"), (answerer, "answer"), (judge, "judge")):
-            if not callable(getattr(thing, method, None)):
-                raise WrongType(f"{type(thing).__name__} has no method {method}")
+        for thing, name in ((system, "context_text"), (answerer, "answer")):
+            if not callable(getattr(thing, name, None)):
+                raise WrongType(f"{type(thing).__name__} has no method {name}")
+        of_own = callable(getattr(judge, "judge", None))
+        if not of_own:
+            _check_model(judge, embedder)
         started = time.time()
-        samples, failed, notes = self._retrieve(system)
-        columns = {name: Column(np.full(len(samples), math.nan)) for name in QUALITIES}
-        without_text = 0
-        for row, query in enumerate(self.dataset.queries):
-            if row in failed:
-                for column in columns.values():
-                    column.failed[row] = failed[row]
-                continue
-            texts = [system.context_text(doc) for doc in samples[row].retrieved_ids or ()]
-            contexts = [text for text in texts if text and text.strip()]
-            without_text += len(texts) - len(contexts)
-            samples[row], reason = _answered(samples[row], query, contexts, answerer, judge, columns, row)
-            if reason is not None:
-                for column in columns.values():
-                    column.failed[row] = reason
-        if without_text:
-            notes.append(f"{without_text} retrieved documents have no text and were left out of the contexts")
-        report = self._report(samples, failed, notes)
+        collected = self._collected(system, answerer)
+        report = self._rankings(collected)
+        stage = Stage()
+        if of_own:
+            self._judge(report, collected, judge, stage)  # type: ignore[arg-type]
+        else:
+            self._ask_model(report, collected, judge, embedder, stage)  # type: ignore[arg-type] - checked above
+        return self._finished(report, {**collected.stages, "judge": stage}, started, confidence, seed)
+
+    def _collected(self, system: object, answerer: object) -> Collected:
+        ledger = Ledger(self.ledger) if self.identity is not None else None
+        try:
+            return collect(
+                system,
+                self.dataset.samples(),
+                answerer=answerer,
+                k=self.k,
+                patience=self.patience,
+                keeping=None if ledger is None or self.identity is None else Keeping(ledger, self.identity),
+                texts=self.dataset.corpus,
+                need_ids=True,
+            )
+        finally:
+            if ledger is not None:
+                ledger.close()
+
+    def _rankings(self, collected: Collected) -> Report:
+        """The report with the ranking metrics, not yet pooled."""
+        labels = [f"precision@{self.k}", f"recall@{self.k}", "mrr", f"ndcg@{self.k}"]
+        report = score_collected(collected, labels)
+        report.kind, report.k_values = "suite", (self.k,)
+        report.dataset = DatasetNote(self.dataset.name, self.dataset.version, self.dataset.digest)
+        report.notes = {label: replace(note, threshold=None) for label, note in report.notes.items()}
+        report.policy = {"k": self.k, "missing": "zero", "undefined": "skip", "ties": "given"}
+        report.estimates = {}
+        return report
+
+    def _finished(
+        self, report: Report, stages: Mapping[str, Stage], started: float, confidence: float, seed: int
+    ) -> Report:
+        pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
+        told: dict[str, Json] = {name: dict(stage.plain()) for name, stage in stages.items()}
+        report.run = {**stamp(started), "stages": told}
+        for stage in stages.values():
+            report.usage += stage.usage
+        return report
+
+    def _judge(self, report: Report, collected: Collected, judge: Judge, stage: Stage) -> None:
+        """Columns of a judge of the user's own."""
         report.judge = getattr(judge, "name", None) or type(judge).__name__
+        columns = {name: Column(np.full(len(report.ids), math.nan)) for name in QUALITIES}
+        rows = [row for row in range(len(report.ids)) if row not in collected.failed]
+        cases = [_case(report.samples[row]) for row in rows]
+        patience = PLAIN if self.patience.deadline is None else self.patience
+        for called in call_all(cases, judge.judge, patience):
+            row, quality, error = rows[called.at], called.result, called.error
+            stage.calls += called.attempts
+            stage.seconds[row] = called.seconds
+            if error is None and not isinstance(quality, AnswerQuality):
+                error = WrongType(f"the judge returned {type(quality).__name__} (expected AnswerQuality)")
+            if quality is None or error is not None:
+                stage.failed += 1
+                for column in columns.values():
+                    column.failed[row] = reason_of(error or WrongType("the judge returned nothing"))
+                continue
+            sample = report.samples[row]
+            _put(columns, row, sample, quality)
+            if quality.comment:
+                report.samples[row] = replace(sample, metadata={**sample.metadata, "comment": quality.comment})
         for name, column in columns.items():
+            column.failed |= {row: reason for row, reason in collected.failed.items()}
             report.columns[name] = column
             report.notes[name] = MetricNote(name=name, way=report.judge, threshold=0.5)
-        pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
-        report.run = stamp(started)
-        return report
 
-    def _retrieve(self, retriever: object) -> tuple[list[Sample], dict[int, str], list[str]]:
-        """The dataset's samples with what the retriever found; failures by row; notes."""
-        search = searcher(retriever)
-        samples, failed, repeats = [], dict[int, str](), 0
-        for row, sample in enumerate(self.dataset.samples()):
-            found: list[str] | None = None
-            try:
-                found, twice = document_ids(search(sample.user_input or "", self.k), self.k)
-                repeats += twice
-            except Exception as error:  # noqa: BLE001 - whatever a system raises fails this sample, not the run
-                failed[row] = reason_of(error)
-            samples.append(_with(sample, retrieved_ids=found))
-        notes = [f"{repeats} repeated documents in the results: each counts once, at its best rank"] if repeats else []
-        return samples, failed, notes
-
-    def _report(self, samples: list[Sample], failed: Mapping[int, str], notes: list[str]) -> Report:
-        asked = ranking_metrics([f"precision@{self.k}", f"recall@{self.k}", "mrr", f"ndcg@{self.k}"])
-        rows = [row for row, sample in enumerate(samples) if row not in failed and sample.relevance]
-        run = {samples[row].id: _scored(samples[row]) for row in rows}
-        qrels = {samples[row].id: samples[row].relevance or {} for row in rows}
-        report = Report(kind="suite", ids=[sample.id for sample in samples], samples=samples, versions=versions())
-        report.dataset = DatasetNote(self.dataset.name, self.dataset.version, self.dataset.digest)
-        report.k_values, report.warnings = (self.k,), notes
-        inner = weigh(load_rankings(run, qrels, ties="given"), asked) if rows else None
-        where = {one: at for at, one in enumerate(inner.ids)} if inner is not None else {}
-        for one in asked:
-            column = Column(np.full(len(samples), math.nan))
-            for row, sample in enumerate(samples):
-                at = where.get(sample.id)
-                if row in failed:
-                    column.failed[row] = failed[row]
-                elif inner is None or at is None or math.isnan(inner.columns[one.label].values[at]):
-                    column.undefined[row] = "nothing relevant is judged for this query"
-                else:
-                    column.values[row] = inner.columns[one.label].values[at]
-            report.columns[one.label] = column
-            report.notes[one.label] = MetricNote(
-                name=str(one.metric), way="ranking", revision=one.metric.revision, remedy=one.metric.remedy
-            )
-        report.policy = {"k": self.k, "missing": "zero", "undefined": "skip", "ties": "given"}
-        return report
+    def _ask_model(
+        self, report: Report, collected: Collected, judge: LLMJudge | str, embedder: Embedder | str, stage: Stage
+    ) -> None:
+        """Columns of a language model."""
+        started = time.time()
+        judged = score_collected(collected, list(JUDGED.values()), judge=judge, embedder=embedder, ledger=self.ledger)
+        for name, label in JUDGED.items():
+            report.columns[name] = judged.columns[label]
+            report.notes[name] = judged.notes[label]
+        report.judge, report.embedder = judged.judge, judged.embedder
+        report.warnings += [line for line in judged.warnings if line not in report.warnings]
+        stage.calls, stage.usage = judged.usage.calls, judged.usage
+        stage.seconds[0] = time.time() - started
 
 
-def _scored(sample: Sample) -> dict[str, float]:
-    found = sample.retrieved_ids or []
-    return {doc: float(len(found) - at) for at, doc in enumerate(found)}
+def _case(sample: Sample) -> JudgeInput:
+    references = sample.references
+    return JudgeInput(
+        sample.user_input or "",
+        "\n\n".join(sample.retrieved_contexts or ()),
+        sample.response or "",
+        references[0] if references else None,
+    )
 
 
-def _with(sample: Sample, **changes: object) -> Sample:
-    from msgspec.structs import replace
-
-    return replace(sample, **changes)
-
-
-def _answered(
-    sample: Sample,
-    query: EvalQuery,
-    contexts: list[str],
-    answerer: Answerer,
-    judge: Judge,
-    columns: Mapping[str, Column],
-    row: int,
-) -> tuple[Sample, str | None]:
-    """The sample with its answer, its qualities put into the columns; or the reason why there are none."""
-    sample = _with(sample, retrieved_contexts=contexts)
-    joined = "\n\n".join(contexts)
-    try:
-        answer = answerer.answer(query.query, joined)
-        sample = _with(sample, response=answer)
-        quality = judge.judge(JudgeInput(query.query, joined, answer, query.reference_answer))
-    except Exception as error:  # noqa: BLE001 - as for retrieval
-        return sample, reason_of(error)
+def _put(columns: Mapping[str, Column], row: int, sample: Sample, quality: AnswerQuality) -> None:
     for name in QUALITIES:
-        value = getattr(quality, name)
-        if name == "correctness" and query.reference_answer is None:
+        if name == "correctness" and not sample.references:
             columns[name].undefined[row] = "no reference"
-        elif value is None:
-            columns[name].undefined[row] = "the judge gave none"
         else:
-            columns[name].values[row] = float(value)
-    comment: dict[str, Json] = {"comment": quality.comment} if quality.comment else {}
-    return _with(sample, metadata={**sample.metadata, **comment}), None
+            columns[name].values[row] = float(getattr(quality, name))
+
+
+def _check_model(judge: object, embedder: object) -> None:
+    from .judge import judge_of
+
+    if not isinstance(judge, str):
+        from .judge import LLMJudge
+
+        if not isinstance(judge, LLMJudge):
+            raise WrongType(f"{type(judge).__name__} has no method judge")
+    judge_of(judge)
+    if embedder is None:
+        raise InputError("relevance by a language model needs an embedder: embedder='local' or another")

@@ -152,6 +152,8 @@ def numbers_of(text: Text, column: Column) -> FloatArray:
         decoded = _NUMBERS.decode(b"[" + shown.tobytes()[:-1] + b"]")
     except msgspec.DecodeError:  # not as JSON writes numbers: +1, .5, 1., inf, or no number at all
         decoded = [_number_or_odd(field) for field in text.fields(column)]
+    if len(decoded) != len(column.starts):  # 2,5 is two numbers to JSON
+        raise Odd
     return np.fromiter(decoded, np.float64, len(decoded))
 
 
@@ -174,7 +176,7 @@ def number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return None if isnan(value) or "_" in text else value
+    return None if isnan(value) or "_" in text or not text.isascii() else value
 
 
 _ZEROS = np.uint64(0x3030303030303030)

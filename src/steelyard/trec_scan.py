@@ -31,6 +31,8 @@ def scan_run(read: Reader, rows: Judgements, policy: Policy) -> Found:
         queries = np.array([known.get(name, -1) for name in names], dtype=np.int64)
         found.ignored += [name.decode("utf-8") for name in names if name not in known]
         _place_block(block, queries, wanted, found, policy)
+    if not seen:
+        raise Odd
     return found
 
 

@@ -91,6 +91,18 @@ def test_an_endpoint_without_schemas_gets_the_shape_in_the_prompt(serve: Serve) 
     assert "described in the prompt" in engine.notes[0]
 
 
+def test_an_endpoint_that_ignores_schemas_is_told_in_the_prompt(serve: Serve) -> None:
+    """It costs a second call only until that is clear."""
+    server = serve(answer=lambda body: YES if "JSON schema" in body["messages"][0]["content"] else "Well, it depends.")
+    engine = engine_of(server, concurrency=1)
+    assert [value(one) for one in engine.run(cells(so, texts(20)))] == [1.0] * 20
+    assert server.calls == 3 + 20
+    assert engine.notes == [
+        f"{server.url}: response_format is not sent (the shape of the reply is described in the prompt), the endpoint"
+        " seems to ignore it"
+    ]
+
+
 def three_questions() -> Flow:
     replies = yield [request(SO, Verdict, draw=draw, text="a") for draw in range(3)]
     return float(len(replies))

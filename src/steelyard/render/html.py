@@ -116,6 +116,7 @@ def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(str(ASSETS)), autoescape=True, undefined=StrictUndefined)
     filters: dict[str, Callable[..., object]] = {
         "fragment": lambda select: "q=" + quote(select, safe=""),
+        "pair": lambda item: f"{item[0]}={quote(item[1], safe='')}",
         "percent": view.percent,
         "as_name": view.quoted_name,
         "breakable": breakable,

@@ -8,6 +8,7 @@ from textwrap import indent
 import msgspec
 
 from ..errors import UnknownName
+from ..exchanges import exchanges
 from ..names import did_you_mean
 from ..records import Json, Sample
 from ..report import Report
@@ -59,14 +60,13 @@ def _pretty(evidence: dict[str, Json]) -> str:
     return msgspec.json.format(msgspec.json.encode(evidence), indent=2).decode()
 
 
-def _requests(keys: list[str], ledger: Path | None) -> list[str]:
-    from ..ledger import exchanges
-
+def _requests(keys: list[str], path: Path | None) -> list[str]:
+    """The prompts and replies behind a score, from the ledger."""
     lines = []
-    for number, (key, found) in enumerate(zip(keys, exchanges(keys, ledger), strict=True), 1):
+    for number, (key, found) in enumerate(zip(keys, exchanges(keys, path), strict=True), 1):
         lines.append(f"── request {number} of {len(keys)} ({key})")
         if found is None:
-            lines.append("   not in the ledger")
-            continue
-        lines += ["prompt:", indent(found.prompt, "  "), "reply:", indent(found.reply, "  "), found.facts]
+            lines.append("an embedding, or not in the ledger")
+        else:
+            lines += ["prompt:", indent(found.prompt, "  "), "reply:", indent(found.reply, "  "), found.facts]
     return lines

@@ -200,7 +200,9 @@ async function start(viewOf) {
   byId("worst").hidden = true;
   byId("browser").hidden = false;
   const view = viewOf(store);
-  new Browser(view).render();
+  const browser = new Browser(view);
+  browser.render();
+  if (browser.state.sample === null && writeFragment(browser.state)) byId("samples").scrollIntoView();
   document.documentElement.dataset.ready = "yes";
   performance.mark("ready");
   const idle = window.requestIdleCallback ?? ((action) => setTimeout(action, 500));

@@ -1,0 +1,325 @@
+"""Two reports side by side as one HTML page: blockers on top, deltas, flips first, every pair of answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..comparison import Comparison, MetricDelta
+from ..failures import aligned_samples
+from ..records import Estimate, Json, Sample
+from ..report import Report
+from .comparison import headline
+from .html import SCRIPTS, level, rendered
+from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of
+from .html_view import LONGEST, WORDS, between, figure, provenance, quoted, quoted_name
+
+WORST = 20
+LINE = 150
+"""The length of the line on which a delta is drawn."""
+
+
+class Bar(NamedTuple):
+    """An interval of a delta on a line that has 0 in its middle: pixels from the left."""
+
+    low: float
+    high: float
+    at: float
+
+
+class Shares(NamedTuple):
+    """Wins, ties and losses as widths that add up to LINE."""
+
+    win: float
+    tie: float
+    loss: float
+
+
+class Row(NamedTuple):
+    """One metric, or one metric on one slice, before and after."""
+
+    delta: MetricDelta
+    before: str
+    after: str
+    change: str
+    interval: str
+    bar: Bar | None
+    shares: Shares | None
+    p: str
+    detectable: str
+    verdict: str
+
+
+class Pair(NamedTuple):
+    """One sample before and after, in the list that needs no script."""
+
+    id: str
+    moved: str
+    scores: list[tuple[str, str, str]]
+    question: str
+    before: str | None
+    after: str | None
+
+
+class Point(NamedTuple):
+    """One stored run in a trend."""
+
+    name: str
+    value: str
+    interval: str
+    n: int
+
+
+Trend = Mapping[str, Sequence[tuple[str, Estimate]]]
+
+
+def comparison_page(comparison: Comparison, current: Report, baseline: Report, *, trend: Trend | None = None) -> str:
+    """The comparison of two reports as one self-contained page.
+
+    ``current`` and ``baseline`` are the reports that were compared: the page shows their samples in pairs. ``trend``
+    holds, per metric, the estimates of stored runs, oldest first.
+    """
+    pairs = _pairs(current, baseline)
+    whole = [one for one in comparison.deltas if not one.slice]
+    largest = max((abs(end) for one in whole for end in (one.low, one.high, one.delta) if end is not None), default=0.0)
+    rows = [_row(one, largest or 1.0, comparison.alpha) for one in whole]
+    parts: dict[str, list[Row]] = {}
+    for one in comparison.deltas:
+        if one.slice:
+            parts.setdefault(one.slice, []).append(_row(one, largest or 1.0, comparison.alpha))
+    return rendered(
+        "comparison.html.j2",
+        (*SCRIPTS, "difference", "comparison"),
+        title=f"{comparison.baseline} → {comparison.current}",
+        kind="failed" if comparison.blockers else "pass" if comparison.passed else "fail",
+        sentence=sentence(comparison),
+        headline=headline(comparison),
+        comparison=comparison,
+        level=f"{comparison.confidence * 100:g} %" if comparison.deltas else level(current),
+        rows=rows,
+        slices=[(name, *_selected(name), found) for name, found in parts.items()],
+        worst=_worst(comparison, current, baseline, pairs),
+        trends=[(label, [_point(*run) for run in runs]) for label, runs in (trend or {}).items() if runs],
+        facts=_facts(current, baseline),
+        total=len(pairs),
+        data=_data(comparison, current, baseline, pairs),
+    )
+
+
+def sentence(comparison: Comparison) -> str:
+    """The verdict in words."""
+    if comparison.blockers:
+        count = len(comparison.blockers)
+        return f"Not comparable: {comparison.blockers[0]}" + (f", and {count - 1} more." if count > 1 else ".")
+    if comparison.regressions:
+        first = comparison.regressions[0]
+        rest = len(comparison.regressions) - 1
+        more = f", and {rest} more {'regression' if rest == 1 else 'regressions'}" if rest else ""
+        return f"Does not pass: {_moved(first, comparison.alpha)}{more}."
+    better = comparison.improvements
+    if better:
+        rest = len(better) - 1
+        return f"Passes: {_moved(better[0], comparison.alpha)}{f', and {rest} more' if rest else ''}; nothing is worse."
+    return "Passes: nothing is worse, and nothing better, by more than the tolerance."
+
+
+def _moved(one: MetricDelta, alpha: float) -> str:
+    where = f" ({one.slice})" if one.slice else ""
+    if one.delta is None:
+        return f"{one.metric}{where} {one.words(alpha)}"
+    way = "falls" if (one.current or 0.0) < (one.baseline or 0.0) else "rises"
+    known = one.words(alpha)
+    doubt = "" if known in {"worse", "better"} else f", {known}"
+    return f"{one.metric}{where} {way} from {figure(one.baseline)} to {figure(one.current)}{doubt}"
+
+
+def _pairs(current: Report, baseline: Report) -> list[tuple[int, int]]:
+    """Rows of current and baseline with the same id."""
+    where = {one: row for row, one in enumerate(baseline.ids)}
+    return [(row, where[one]) for row, one in enumerate(current.ids) if one in where]
+
+
+def _row(one: MetricDelta, largest: float, alpha: float) -> Row:
+    bar = shares = None
+    if one.delta is not None:
+        ends = (one.delta if one.low is None else one.low, one.delta if one.high is None else one.high, one.delta)
+        low, high, at = (round(LINE / 2 * (1 + max(-1.0, min(1.0, end / largest))), 2) for end in ends)
+        bar = Bar(low, max(high, low + 1), at)
+    counted = one.win + one.tie + one.loss
+    if counted:
+        shares = Shares(*(round(LINE * part / counted, 2) for part in (one.win, one.tie, one.loss)))
+    words = one.words(alpha)
+    return Row(
+        delta=one,
+        before=figure(one.baseline),
+        after=figure(one.current),
+        change=signed(one.delta),
+        interval="–" if one.low is None or one.high is None else f"{signed(one.low)} – {signed(one.high)}",
+        bar=bar,
+        shares=shares,
+        p="–" if one.p_adjusted is None else "< 0.001" if one.p_adjusted < 0.001 else f"{one.p_adjusted:.3f}",
+        detectable=figure(one.detectable),
+        verdict=words,
+    )
+
+
+def signed(value: float | None) -> str:
+    """A delta with its sign.
+
+    >>> signed(0.0125), signed(-0.3), signed(0.0), signed(None)
+    ('+0.013', '−0.300', '0.000', '–')
+    """
+    if value is None:
+        return "–"
+    shown = figure(abs(value))
+    sign = "" if float(shown.replace(",", "")) == 0 else "+" if value > 0 else "−"
+    return sign + shown
+
+
+def _selected(part: str) -> tuple[str, str, str]:
+    tag, _, value = part.partition("=")
+    name = quoted_name(tag)
+    return tag, value, f"not {name}" if value == "(none)" else f"{name} == {quoted(value)}"
+
+
+def _point(name: str, one: Estimate) -> Point:
+    return Point(name, figure(one.value, one.pool), between(one.low, one.high, one.pool), one.n)
+
+
+def _facts(current: Report, baseline: Report) -> list[tuple[str, str, str]]:
+    """Provenance of both, the facts in which they differ first."""
+    before, after = dict(provenance(baseline)), dict(provenance(current))
+    keys = list(dict.fromkeys([*before, *after]))
+    found = [(key, before.get(key, "–"), after.get(key, "–")) for key in keys]
+    return sorted(found, key=lambda fact: fact[1] == fact[2])
+
+
+def _labels(comparison: Comparison, current: Report, baseline: Report) -> list[str]:
+    """The metrics that both reports hold, as they were compared; all they share if nothing was."""
+    compared = [one.metric for one in comparison.deltas if not one.slice] or list(current.columns)
+    return [label for label in compared if label in current.columns and label in baseline.columns]
+
+
+def _worst(comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]) -> list[Pair]:
+    """The pairs that lost most over all metrics, flips from pass to fail first."""
+    labels = _labels(comparison, current, baseline)
+    after = {label: states(current, label) for label in labels}
+    before = {label: states(baseline, label) for label in labels}
+    ranked = []
+    for new, old in pairs:
+        flips = sum(before[label][old] == "p" and after[label][new] in "fx" for label in labels)
+        losses = [
+            change
+            for label in labels
+            for sign in [1.0 if current.notes[label].higher_is_better else -1.0]
+            for change in [sign * float(current.columns[label].values[new] - baseline.columns[label].values[old])]
+            if not math.isnan(change)
+        ]
+        if flips or (losses and min(losses) < 0):
+            ranked.append((-flips, min(losses, default=0.0), new, old))
+    samples, earlier = aligned_samples(current), aligned_samples(baseline)
+    found = []
+    for flips, loss, new, old in sorted(ranked)[:WORST]:
+        scores = [
+            (
+                label,
+                f"{_cell(baseline, label, old, before[label])} → {_cell(current, label, new, after[label])}",
+                "fail" if before[label][old] == "p" and after[label][new] in "fx" else "",
+            )
+            for label in labels
+        ]
+        moved = f"{-flips} from pass to fail" if flips else f"largest loss {signed(loss)}"
+        one, was = samples[new], earlier[old]
+        found.append(
+            Pair(current.ids[new], moved, scores, _said(one, "user_input") or "", _said(was, "response"),
+                 _said(one, "response"))
+        )  # fmt: skip
+    return found
+
+
+def _cell(report: Report, label: str, row: int, letters: str) -> str:
+    value = float(report.columns[label].values[row])
+    return WORDS[letters[row]] if math.isnan(value) else figure(value)
+
+
+def _said(sample: Sample | None, name: str) -> str | None:
+    text = None if sample is None else getattr(sample, name)
+    if not isinstance(text, str):
+        return None
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
+
+
+def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]) -> Data:
+    """What the page's scripts show: values of both by pair, and their texts and details in blocks."""
+    once = Once()
+    samples, earlier = aligned_samples(current), aligned_samples(baseline)
+    labels = _labels(comparison, current, baseline)
+    sides = {"a": (baseline, earlier, [old for _, old in pairs]), "b": (current, samples, [new for new, _ in pairs])}
+    details = []
+    bases = {name: [base_of(note) for note in side[0].notes.values()] for name, side in sides.items()}
+    told = [samples[new] for new, _ in pairs]
+    for at in range(len(pairs)):
+        both = {
+            name: _compared(detail(report, rows[at], known[rows[at]], once, {}, bases[name]), report, labels)
+            for name, (report, known, rows) in sides.items()
+        }
+        details.append(both)
+    texts = blocks(_texts(samples[new], earlier[old]) for new, old in pairs)
+    packed_details, contexts = blocks(details), blocks(once.texts)
+    core = {
+        "ids": [current.ids[new] for new, _ in pairs],
+        "sides": [comparison.baseline, comparison.current],
+        "metrics": [
+            {
+                "label": label,
+                "shown": label,
+                "up": current.notes[label].higher_is_better,
+                "threshold": current.notes[label].threshold,
+                "bounds": current.notes[label].bounds,
+            }
+            for label in labels
+        ],
+        **{
+            name: {
+                "values": [[short(float(report.columns[label].values[row])) for row in rows] for label in labels],
+                "states": [_picked(states(report, label), rows) for label in labels],
+                "response": previews([None if known[row] is None else known[row].response for row in rows]),
+            }
+            for name, (report, known, rows) in sides.items()
+        },
+        "question": previews([None if one is None else one.user_input for one in told]),
+        "tags": tags_of(told),
+        "first": next((one.metric for one in comparison.regressions if one.metric in labels), [*labels, ""][0]),
+        "starts": {
+            "texts": texts.starts,
+            "details": packed_details.starts,
+            "contexts": contexts.starts,
+            "exchanges": [],
+        },
+    }
+    return Data(packed(core), texts.lines, contexts.lines, packed_details.lines, "")
+
+
+def _picked(letters: str, rows: Sequence[int]) -> str:
+    return "".join(letters[row] for row in rows)
+
+
+def _compared(found: dict[str, Json], report: Report, labels: Sequence[str]) -> dict[str, Json]:
+    """Evidence by the numbers of the metrics that are compared."""
+    cells = found.pop("metrics", None)
+    if isinstance(cells, dict):
+        order = list(report.columns)
+        kept = {str(at): cells[key] for at, label in enumerate(labels) if (key := str(order.index(label))) in cells}
+        found["metrics"] = {**kept}
+    return found
+
+
+def _texts(now: Sample | None, before: Sample | None) -> list[Json]:
+    """Question, response before, response now, references."""
+    return [
+        now.user_input if now else None,
+        before.response if before else None,
+        now.response if now else None,
+        [*now.references] if now else [],
+    ]
