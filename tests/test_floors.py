@@ -15,13 +15,18 @@ MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 
 FLOORS = {
     0: "errors records flow names trec_names",
-    1: """stats distributions resampling significance power agreement pool text language stopwords numerals scripts
-        sentences labels lines shapes replies vectors cells placing rankings judgements join""",
+    1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
+        text language stopwords numerals scripts sentences labels shapes replies
+        rankings judgements join placing""",
     2: "batch metric metrics shelf",
-    3: "trec trec_output beir samples fields intake rows values dataset convert check report report_json store config plan",
-    4: "ledger judge embedder local_embedder limiter purse endpoint engine",
-    5: "systems",
-    6: """pooling judging evaluate_rankings evaluate_samples suite comparison compare line_up gate run_config demo""",
+    3: """lines cells tables rows values fields intake samples dataset convert check
+        trec trec_blocks trec_lines trec_scan trec_output beir
+        report report_json store config plan""",
+    4: """ledger exchanges judge embedder local_embedder limiter purse endpoint litellm_endpoint trace asking embedding
+        reckoning engine""",
+    5: "systems loops calls collect",
+    6: """pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up failures
+        gate run_config demo""",
     7: "render cli pytest_plugin __init__ __main__",
 }
 """A module imports from its own floor, without cycles, and from the floors below."""

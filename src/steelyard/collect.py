@@ -83,9 +83,9 @@ def collect(
 ) -> Collected:
     """Ask a system every sample's question, and an answerer with what was retrieved.
 
-    Without ``answerer`` the answer is the system's own, if it gives one. Retrieved texts are the system's own, else those of
-    its ``context_text(id)``, else of ``texts``; an id without text is left out of the contexts and counted. ``places``
-    says where a chunk's id stands in its source. ``measured`` puts seconds and usage into the samples' metadata.
+    Without ``answerer`` the answer is the system's own, if it gives one. Retrieved texts are the system's own, else
+    those of its ``context_text(id)``, else of ``texts``; an id without text is left out of the contexts and counted.
+    ``places`` says where a chunk's id stands in its source. ``measured`` puts seconds and usage into the metadata.
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError(f"k={k!r}: expected a whole number of at least 1")

@@ -21,7 +21,7 @@ from msgspec.structs import force_setattr
 from . import values
 from .beir import read_beir
 from .errors import InputError, InputErrors, WrongType
-from .fields import plain
+from .fields import known_as
 from .intake import Intake
 from .lines import read_utf8, suffix_of, writing
 from .records import Json, Qrels, Sample, Span
@@ -198,7 +198,7 @@ class Dataset:
         if corpus is not None and not (isinstance(corpus, dict) and all(isinstance(t, str) for t in corpus.values())):
             raise InputError("expected an object of texts by id", path=path, field="corpus")
         dataset = cls(str(name), None if version is None else str(version), corpus=corpus)
-        for query in gathered(_loaded(path, fields, encoding)):
+        for query in gathered(queries_of(path, Intake(fields, warned), encoding)):
             dataset.add(query)
         return dataset
 
@@ -280,9 +280,9 @@ def _given(sample: Sample) -> tuple[object, ...]:
     )
 
 
-def _loaded(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
+def queries_of(path: Path, intake: Intake, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
     """The queries of a file, and in the place of a bad row its problems."""
-    intake, places = Intake(fields, warned), dict[str, Place]()
+    places: dict[str, Place] = {}
     for row in rows_of_file(path, encoding):
         try:
             query = _query_of(row, intake)
@@ -300,7 +300,7 @@ def _query_of(row: Row, intake: Intake) -> EvalQuery:
     """The query of a row. Ids that are listed as relevant stay a list beside the grades."""
     relevant: list[str] = []
     if isinstance(row.values, Mapping) and "relevance" not in intake.mapper.explicit:
-        key = next((key for key in row.values if plain(str(key)) == "relevant_ids"), None)
+        key = next((key for key in row.values if known_as(str(key)) == "relevant_ids"), None)
         if isinstance(listed := row.values.get(key), list):
             try:
                 relevant = values.identifiers(listed)

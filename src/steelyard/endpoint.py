@@ -112,7 +112,7 @@ class Endpoint:
                 continue
             failures += trouble.kind != "rate_limited"
             timeouts += trouble.kind == "timeout"
-            delay = max(trouble.pause, backoff(calls, seed))
+            delay = backoff(calls, seed, trouble.pause)
             why = f"{trouble.message} ({calls} call{'s' * (calls > 1)})"
             if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
                 raise self._given_up(trouble.kind, why)
@@ -255,14 +255,19 @@ class _Body(Struct):
     error: Json = None
 
 
-def backoff(call: int, seed: str) -> float:
-    """Seconds to wait after the n-th call: 0.2 doubled each time, at most 30, less up to a half by a seeded draw.
+def backoff(call: int, seed: str, pause: float = 0.0) -> float:
+    """Seconds to wait after the n-th call failed, with a seeded draw in them so that not all come back at once.
 
-    >>> 0.1 <= backoff(1, "a") <= 0.2, backoff(40, "a") <= 30.0, backoff(3, "a") == backoff(3, "a")
+    What the endpoint asks for (``pause``) and up to a tenth more, half as long again each time; where it asks for
+    nothing, 0.2 doubled each time, less up to a half. Beyond 30 seconds nothing grows.
+
+    >>> 0.1 <= backoff(1, "a") <= 0.2, backoff(40, "a") <= 30.0, 2.0 <= backoff(1, "a", 2.0) <= 2.2
     (True, True, True)
     """
-    longest = min(_LONGEST_BACKOFF, 0.2 * 2.0 ** min(call - 1, 20))
-    return longest * (0.5 + 0.5 * random.Random(f"{seed}/{call}").random())  # noqa: S311 - no secret hangs on it
+    draw = random.Random(f"{seed}/{call}").random()  # noqa: S311 - no secret hangs on it
+    if pause > 0:
+        return pause * min(1.5 ** min(call - 1, 20), max(1.0, _LONGEST_BACKOFF / pause)) * (1 + 0.1 * draw)
+    return min(_LONGEST_BACKOFF, 0.2 * 2.0 ** min(call - 1, 20)) * (0.5 + 0.5 * draw)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float:

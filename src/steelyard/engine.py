@@ -89,9 +89,8 @@ class Engine:
             raise InputError(f"concurrency must be at least 1, not {concurrency}")
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
-        for one in (self.judge, self.embedder):
-            if budget is not None and one is not None and one.price is None and one.url:
-                raise InputError(f"a budget needs the price of {one.model}: give it as price=")
+        if budget is not None and self.judge is not None and self.judge.price is None:
+            raise InputError(f"a budget needs the price of {self.judge.model}: give it as price=")
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._own_ledger = not isinstance(ledger, Ledger)
         self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait
@@ -99,6 +98,8 @@ class Engine:
         self.purse = Purse(budget, max_calls)
         self.usage = Usage()
         self.notes: list[str] = []
+        if budget is not None and self.embedder is not None and self.embedder.price is None and self.embedder.url:
+            self.notes.append(f"embeddings of {self.embedder.model} have no price and count nothing towards the budget")
         self._busy = False
 
     def run(self, cells: Iterable[Cell]) -> Iterator[Result]:
@@ -183,16 +184,17 @@ class _Work:
         ready: deque[Result | BaseException] = deque()
         live, more = 0, True
         while True:
-            while more and live + len(ready) < most:
+            while more and not ready and live < most and self.results.empty():
                 more = self._feed(source)
                 live += more
-                if ready or not self.results.empty():
-                    break  # results first: one cell in for one result out
             if ready:
                 result = ready.popleft()
                 if isinstance(result, BaseException):
                     raise result
                 yield result
+                if more and live + len(ready) < most:  # one cell in for one result out
+                    more = self._feed(source)
+                    live += more
             elif live:
                 finished = self._wait()
                 live -= len(finished)

@@ -75,11 +75,11 @@ def evaluate_system(
 ) -> Report:
     """Ask a system every question of a dataset and score its rankings and answers in one report.
 
-    ``system`` is a retriever or a whole system in any of the shapes that ``systems.calling`` lists; ``answerer`` answers
-    from what was retrieved. ``dataset`` is a ``Dataset``, a path, samples, or columns by name (``queries``,
-    ``gold_answers``, ``gold_docs``). The solutions are ``report.samples``, the pooled results ``report.metrics``; without
-    ``metrics`` they are ``ndcg``, ``recall``, ``precision`` at k and ``mrr``, and token F1 where there are answers and
-    references. What the stages took stands in ``report.run["stages"]``.
+    ``system`` is a retriever or a whole system in any of the shapes that ``systems.calling`` lists; ``answerer``
+    answers from what was retrieved. ``dataset`` is a ``Dataset``, a path, samples, or columns by name (``queries``,
+    ``gold_answers``, ``gold_docs``). The solutions are ``report.samples``, the pooled results ``report.metrics``;
+    without ``metrics`` they are ``ndcg``, ``recall``, ``precision`` at k and ``mrr``, and token F1 where there are
+    answers and references. What the stages took stands in ``report.run["stages"]``.
 
     A question that the system fails on, or does not answer within ``deadline`` seconds after ``retries`` more attempts,
     is a failed sample with the reason. ``workers`` questions are asked at once. With ``identity``, which should change

@@ -35,7 +35,7 @@ _NAMES = {
     "metadata": "additional_metadata",
 }
 ALIASES = {alias: field for field, names in _NAMES.items() for alias in (field, *names.split())}
-"""Every name under which a column is known, in lower case with underscores, and the field that it fills."""
+"""Every name under which a column is known, and the field that it fills. Case, ``_``, ``-`` and blanks do not count."""
 
 TAG_COLUMNS = ("question_type",)
 """Columns that become tags, to slice by; any other becomes one through ``fields={"tags.lang": "lang"}``."""
@@ -52,17 +52,25 @@ SEVERAL = [
 ]
 """Columns that hold several references, so that a text in them may be the JSON of a list."""
 
-_LISTED = {*SEVERAL, "relevant_spans"}
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
+_SEPARATORS = re.compile(r"[\s_-]+")
 
 
 def plain(column: str) -> str:
-    """A column's name in lower case with underscores.
+    """A column's name as it is compared: in lower case, without separators.
 
-    >>> plain("RelevantIDs"), plain("Ground Truth"), plain("retrievalContext")
-    ('relevant_ids', 'ground_truth', 'retrieval_context')
+    >>> plain("RelevantIDs"), plain("Ground Truth"), plain("retrieved_contexts")
+    ('relevantids', 'groundtruth', 'retrievedcontexts')
     """
-    return _HUMP.sub("_", column.strip()).lower()
+    return _SEPARATORS.sub("", column).lower()
+
+
+_PLAIN = {plain(alias): alias for alias in reversed(ALIASES)}
+_TAGS = {plain(name): name for name in TAG_COLUMNS}
+
+
+def known_as(column: str) -> str:
+    """The known name of a column, as ``ALIASES`` spells it; the column's own if it has none."""
+    return _PLAIN.get(plain(column), column)
 
 
 class Source(NamedTuple):
@@ -158,14 +166,14 @@ class Mapper:
                 plan.fields[target] = [source]
             else:
                 (plan.tags if kind == "tags" else plan.extra)[name] = source
-        names = {column: plain(column) for column in columns if column not in taken}
+        names = {column: known_as(column) for column in columns if column not in taken}
         known = set(names.values())
         for column, name in names.items():
             field = _field(name, known)
             if field is not None and field not in self.explicit:
                 plan.fields.setdefault(field, []).append(Source(column))
-            elif name in TAG_COLUMNS and name not in plan.tags:
-                plan.tags[name] = Source(column)
+            elif plain(column) in _TAGS and _TAGS[plain(column)] not in plan.tags:
+                plan.tags[_TAGS[plain(column)]] = Source(column)
             elif column in plan.extra:
                 both = f"{str(plan.extra[column])!r} and the column {column!r} itself"
                 raise InputError(f"{both} both become metadata.{column}", field="fields")
@@ -173,10 +181,15 @@ class Mapper:
                 plan.extra[column] = Source(column)
                 plan.rest.append(column)
         for field, sources in plan.fields.items():
-            if len(sources) == 1 and not sources[0].path and plain(sources[0].column) not in _LISTED:
+            if len(sources) == 1 and not sources[0].path and field != "relevant_spans" and not may_list(sources[0]):
                 plan.columns[field] = sources[0].column
-        plan.remarks.extend(_nearly(plan, names, {*plan.fields, *self.explicit}))
+        plan.remarks.extend(_nearly(plan, {*plan.fields, *self.explicit}))
         return plan
+
+
+def may_list(source: Source) -> bool:
+    """Whether a column is one for several references, where a text may be the JSON of a list."""
+    return known_as(source.column) in SEVERAL
 
 
 def _field(name: str, known: set[str]) -> str | None:
@@ -196,7 +209,7 @@ def _target(target: str, column: str) -> tuple[str, str]:
         raise InputError(f"expected the name of a column for {target!r}, found {column!r}", field="fields")
     if name and kind in ("tags", "metadata"):
         return target, column
-    field = ALIASES.get(plain(target))
+    field = ALIASES.get(known_as(target))
     if field is None:
         hint = did_you_mean(target, _NAMES)
         raise UnknownName(f"samples have no field {target!r}: {hint}", field="fields")
@@ -211,13 +224,13 @@ def _source(column: str, columns: list[str]) -> Source | None:
     return Source(head, tuple(path)) if path and head in columns else None
 
 
-def _nearly(plan: Plan, names: Mapping[str, str], filled: set[str]) -> list[str]:
+def _nearly(plan: Plan, filled: set[str]) -> list[str]:
     """A remark for each left-over column whose name is nearly that of a field which nothing fills."""
     remarks = []
     for column in plan.rest:
-        close = difflib.get_close_matches(names[column], ALIASES, n=1, cutoff=0.82)
-        if close and names[column] not in ALIASES and ALIASES[close[0]] not in filled:
-            field = ALIASES[close[0]]
-            also = "" if close[0] == field else f" ({field})"
-            remarks.append(f"the column {column!r} is kept as metadata: did you mean {close[0]!r}{also}?")
+        close = difflib.get_close_matches(plain(column), _PLAIN, n=1, cutoff=0.82)
+        if close and plain(column) not in _PLAIN and ALIASES[_PLAIN[close[0]]] not in filled:
+            name, field = _PLAIN[close[0]], ALIASES[_PLAIN[close[0]]]
+            also = "" if name == field else f" ({field})"
+            remarks.append(f"the column {column!r} is kept as metadata: did you mean {name!r}{also}?")
     return remarks

@@ -15,7 +15,7 @@ from msgspec.json import encode
 from . import values as v
 from .cells import unescape
 from .errors import InputError, InputErrors
-from .fields import SEVERAL, Mapper, Plan, Source, plain
+from .fields import Mapper, Plan, Source, known_as, may_list
 from .records import Json, Sample, Span
 from .rows import Bad, Place, Row
 
@@ -135,13 +135,14 @@ class _Reading:
             self.problems.append(self.place.error(str(bad), column))
 
     def _graded_first(self, given: list[tuple[Source, object]]) -> list[tuple[Source, object]]:
-        """Grades where they are given; a list of relevant ids beside them is kept as metadata."""
-        graded = [(source, value) for source, value in given if plain(source.column) == "relevance" and value]
-        if len(graded) != 1:
+        """Grades override a list of relevant ids, which is kept as metadata; empty grades say nothing beside one."""
+        graded = [one for one in given if known_as(one[0].column) == "relevance"]
+        listed = [one for one in given if known_as(one[0].column) != "relevance"]
+        if len(graded) != 1 or len(listed) != 1:
             return given
-        for source, value in given:
-            if source != graded[0][0]:
-                self._keep(str(source), value)
+        if not graded[0][1]:
+            return listed
+        self._keep(str(listed[0][0]), listed[0][1])
         return graded
 
     # One reader for each type of field.
@@ -154,7 +155,7 @@ class _Reading:
 
     def _reference(self, field: str, source: Source, value: object) -> None:
         if isinstance(value, str):
-            listed = v.list_in(value) if self.kind == "cells" or plain(source.column) in SEVERAL else None
+            listed = v.list_in(value) if self.kind == "cells" or may_list(source) else None
             if listed is None:
                 self.found[field] = unescape(value, maybe_list=True) if self.kind == "cells" else value
                 return

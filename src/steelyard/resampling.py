@@ -51,9 +51,16 @@ class SumStatistic(Struct, frozen=True):
 
     def __call__(self, values: FloatArray) -> float:
         """The statistic of the values as they are; NaN where it is undefined."""
-        sums = np.array([math.fsum(column) for column in self.columns(values).T.tolist()])
+        columns = self.columns(values)
+        sums = np.array([_sum(column) for column in columns.T]) if len(columns) else columns.sum(axis=0)
         with np.errstate(all="ignore"):
             return float(self.finish(sums))
+
+
+def _sum(column: FloatArray) -> float:
+    """Rounded once, so that the mean of equal values is that value."""
+    even = (column == column[0]).all()
+    return float(column[0]) * len(column) if even else math.fsum(column.tolist())
 
 
 class WeightStatistic(Struct, frozen=True):

@@ -75,13 +75,13 @@ class Bad(ValueError):
 # Files
 
 
-def rows_of_file(path: Path, encoding: str = "utf-8") -> Iterator[Row]:
+def rows_of_file(path: Path, encoding: str = "utf-8", *, form: str | None = None) -> Iterator[Row]:
     """The rows of a JSONL, JSON, CSV, TSV or Parquet file; text may be gzip or zstd.
 
-    The suffix tells the format, and the content where the suffix does not or where a ``.json`` file holds a JSON
-    object a line.
+    The suffix tells the format (if ``form`` does not), and the content where the suffix does not or where a ``.json``
+    file holds a JSON object a line.
     """
-    form = format_of(path)
+    form = form or format_of(path)
     if form == "parquet":
         return _parquet_rows(path)
     if form in ("csv", "tsv"):
@@ -185,10 +185,12 @@ def _query_row(row: Row) -> Row:
         return row
     values = {}
     for key, value in row.values.items():
-        if key.casefold() == "context":
-            values["reference_contexts"] = [value] if value and isinstance(value, str) else value or None
+        name = key.casefold()
+        given = None if value == "" and name in ("context", "reference_answer") else value
+        if name == "context":
+            values["reference_contexts"] = [given] if isinstance(given, str) else given
         else:
-            values[key] = None if value == "" and key.casefold() == "reference_answer" else value
+            values[key] = given
     return row._replace(values=values)
 
 

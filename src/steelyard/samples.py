@@ -56,7 +56,7 @@ def read_samples(source: object, *, fields: Mapping[str, str] | None = None, enc
     >>> sample.id, sample.user_input, sample.response, sample.retrieved_contexts, sample.metadata
     ('1', 'Who?', 'Ada', ['Ada did.'], {'lang': 'en'})
     """
-    return gathered(_taken(source, Intake(fields, warned), encoding))
+    return gathered(samples_of(_rows(source, encoding), Intake(fields, warned)))
 
 
 def iter_samples(
@@ -66,7 +66,7 @@ def iter_samples(
 
     Memory holds one sample, and the ids that were given, so that none comes twice (a JSON file is read whole).
     """
-    for item in _taken(source, Intake(fields, warned), encoding):
+    for item in samples_of(_rows(source, encoding), Intake(fields, warned)):
         if not isinstance(item, Sample):
             raise item[0] if len(item) == 1 else InputErrors(item)
         yield item
@@ -130,7 +130,7 @@ def check_samples(
     """Read a source to its end and tell all that is wrong with it."""
     result, intake = CheckResult("samples"), Intake(fields)
     try:
-        for item in _taken(source, intake, encoding):
+        for item in samples_of(_rows(source, encoding), intake):
             if isinstance(item, Sample):
                 result.tally(item)
                 if on_sample is not None:
@@ -171,10 +171,10 @@ def gathered(items: Iterable[Item | list[InputError]]) -> list[Item]:
 # Reading
 
 
-def _taken(source: object, intake: Intake, encoding: str) -> Iterator[Sample | list[InputError]]:
-    """The samples of a source, numbered where they have no id; in the place of a bad row, its problems."""
+def samples_of(rows: Iterable[Row], intake: Intake) -> Iterator[Sample | list[InputError]]:
+    """The samples of rows, numbered where they have no id; in the place of a bad row, its problems."""
     ids = _Ids()
-    for row in _rows(source, encoding):
+    for row in rows:
         ids.rows += 1
         try:
             yield ids.given(intake.sample(row), row.place)
@@ -252,8 +252,8 @@ class _Ids:
 # Writing
 
 
-def write_samples(path: File, samples: Iterable[Sample]) -> None:
-    """Write samples so that ``read_samples`` returns them as they are. The suffix tells the format.
+def write_samples(path: File, samples: Iterable[Sample], *, form: str | None = None) -> None:
+    """Write samples so that ``read_samples`` returns them as they are. The suffix tells the format, or ``form`` does.
 
     JSONL (written as a stream), JSON, CSV, TSV, each also ``.gz``, and Parquet. In CSV, lists and mappings are cells of
     JSON, and a text that a spreadsheet would run as a formula stands behind an apostrophe, which the reader takes off.
@@ -261,7 +261,7 @@ def write_samples(path: File, samples: Iterable[Sample]) -> None:
     finite, or half of a surrogate pair.
     """
     path = Path(path)
-    form = FORMATS.get(suffix_of(path))
+    form = form or FORMATS.get(suffix_of(path))
     if form == "parquet":
         _write_parquet(path, _sound(samples))
     elif form in ("csv", "tsv"):

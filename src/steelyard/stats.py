@@ -3,7 +3,8 @@
 The default method depends on the data alone and is named in the result:
 
 - ``wilson``: values that are all 0 or 1 (a bootstrap of all ones would claim certainty);
-- ``t``: fewer than eight values, where a bootstrap cannot reach beyond what was seen;
+- ``t``: fewer than eight values, where a bootstrap cannot reach beyond what was seen, and differences of two systems,
+  which are about symmetric: there a skewness measured on few pairs that differ misleads more than it helps;
 - ``bca``: up to 1,000 values; bias-corrected and accelerated bootstrap, widened for small samples;
 - ``jackknife``: more than that; what the bootstrap converges to, by formula (mean, ratio and their like);
 - ``order statistics``: quantiles;
@@ -44,7 +45,7 @@ from .resampling import (
     units_of,
 )
 
-Method: TypeAlias = Literal["auto", "bca", "percentile", "t", "jackknife", "wilson"]
+Method: TypeAlias = Literal["auto", "bca", "percentile", "t", "jackknife", "wilson", "order statistics"]
 Cluster: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 
 RESAMPLES = 2_000
@@ -107,7 +108,8 @@ def interval(
         trials = n if codes is None else units
         found = Interval(*wilson(float(rows.mean()) * trials, trials, confidence=confidence), "wilson", n)
     else:
-        found = _of_any(rows, rule, level, resamples, method, seed, codes, units)
+        chosen = _default(rule, codes, units) if method == "auto" else method
+        found = _of_any(rows, rule, level, resamples, chosen, seed, codes, units, warn=method != "auto")
         if scores and found.low is not None and found.high is not None:
             found = Interval(max(found.low, 0.0), min(found.high, 1.0), found.method, n)
     return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
@@ -143,7 +145,11 @@ def difference_interval(
         low, high = _paired_shares(first - second, normal_quantile((1 + confidence) / 2))
         return Interval(low, high, "bonett-price", n)
     apart = difference(rule, 1 if first.ndim == 1 else first.shape[1])
-    found = _of_any(both, apart, _level(confidence), resamples, method, seed, codes, units)
+    if method == "auto" and isinstance(apart, SumStatistic):
+        chosen: Method = "t"
+    else:
+        chosen = _default(apart, codes, units) if method == "auto" else method
+    found = _of_any(both, apart, _level(confidence), resamples, chosen, seed, codes, units, warn=method != "auto")
     if rule is MEAN and found.low is not None and found.high is not None and (np.abs(first - second) <= 1).all():
         found = Interval(max(found.low, -1.0), min(found.high, 1.0), found.method, n)
     return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
@@ -215,6 +221,14 @@ def _paired_shares(differences: FloatArray, z: float) -> tuple[float, float]:
     return max(middle - half, -1.0), min(middle + half, 1.0)
 
 
+def _default(rule: Statistic, codes: IndexArray | None, units: int) -> Method:
+    if isinstance(rule, Quantile) and codes is None:
+        return "order statistics"
+    if isinstance(rule, SumStatistic) and units < SMALL:
+        return "t"
+    return "jackknife" if isinstance(rule, SumStatistic | WeightStatistic) and units > LARGE else "bca"
+
+
 def _of_any(
     rows: FloatArray,
     rule: Statistic,
@@ -224,32 +238,27 @@ def _of_any(
     seed: int,
     codes: IndexArray | None,
     units: int,
+    *,
+    warn: bool,
 ) -> Interval:
     """The interval of any statistic by resampling units, or by the formula that stands in for it."""
     n = len(rows)
     if units < 2:
-        return _nothing(n, method)
-    if method == "auto" and isinstance(rule, Quantile) and codes is None:
-        return _order_statistics(np.sort(rows), rule.q, level)
-    smooth = isinstance(rule, SumStatistic | WeightStatistic)
-    if method == "auto":
-        by_t = isinstance(rule, SumStatistic) and units < SMALL
-        method = "t" if by_t else "jackknife" if smooth and units > LARGE else "bca"
-        asked: Method = "auto"
-    else:
-        asked = method
+        return _nothing(n, warn=warn)
+    if method == "order statistics":
+        return _order_statistics(rows, rule, level)
     with np.errstate(all="ignore"):
-        estimate = rule(rows)
+        estimate = float(rule(rows))
         left = _defined(left_out(rule, rows, codes, units))
         if not math.isfinite(estimate) or left is None:
-            return _nothing(n, asked)
+            return _nothing(n, warn=warn)
         if method in {"t", "jackknife"}:
-            return _from_jackknife(left, estimate, units, level, method, n, asked)
+            return _from_jackknife(left, estimate, units, level, method, n, warn=warn)
         drawn = _defined(resampled(replicate_of(rule, rows, codes, units), units, resamples, seed))
     if drawn is None:
-        return _nothing(n, asked)
+        return _nothing(n, warn=warn)
     if _flat(drawn, estimate):
-        return _constant(estimate, n, asked)
+        return _constant(estimate, n, warn=warn)
     shift = _Shift.of(drawn, estimate, left) if method == "bca" else _Shift(0.0, 0.0)
     z = math.sqrt(units / (units - 1)) * student_quantile((1 + level) / 2, units - 1)
     low, high = np.quantile(drawn, [shift.share(-z), shift.share(z)])
@@ -284,11 +293,11 @@ def _acceleration(left: FloatArray) -> float:
 
 
 def _from_jackknife(
-    left: FloatArray, estimate: float, units: int, level: float, method: Method, n: int, asked: Method
+    left: FloatArray, estimate: float, units: int, level: float, method: Method, n: int, *, warn: bool
 ) -> Interval:
     """Estimate and standard error by the jackknife; the large-sample form adds the skewness that BCa would see."""
     if _flat(left, estimate):
-        return _constant(estimate, n, asked)
+        return _constant(estimate, n, warn=warn)
     parts = len(left)
     error = math.sqrt((parts - 1) / parts * float(((left - left.mean()) ** 2).sum()))
     t = student_quantile((1 + level) / 2, units - 1)
@@ -297,9 +306,11 @@ def _from_jackknife(
     return Interval(low, high, method, n)
 
 
-def _order_statistics(ordered: FloatArray, q: float, level: float) -> Interval:
+def _order_statistics(rows: FloatArray, rule: Statistic, level: float) -> Interval:
     """The values between which the quantile lies (Woodruff 1952), whatever the distribution."""
-    n = len(ordered)
+    if not isinstance(rule, Quantile) or rows.ndim != 1:
+        raise InputError("order statistics are for a quantile of one number per sample", field="method")
+    ordered, n, q = np.sort(rows), len(rows), rule.q
     half = normal_quantile((1 + level) / 2) * math.sqrt(n * q * (1 - q))
     first, last = math.floor(n * q - half), math.ceil(n * q + half) + 1
     low, high = ordered[max(first, 1) - 1], ordered[min(last, n) - 1]
@@ -316,13 +327,13 @@ def _flat(values: FloatArray, estimate: float) -> bool:
     return float(np.ptp(values)) <= 1e-12 * max(abs(estimate), 1e-300)
 
 
-def _constant(value: float, n: int, asked: Method) -> Interval:
-    if asked != "auto":
-        warnings.warn(f"{asked}: all {n} values give {value:g}; no spread was seen", DegenerateData, stacklevel=5)
+def _constant(value: float, n: int, *, warn: bool) -> Interval:
+    if warn:
+        warnings.warn(f"all resamples of {n} values give {value:g}: no spread was seen", DegenerateData, stacklevel=4)
     return Interval(value, value, "constant", n)
 
 
-def _nothing(n: int, asked: Method) -> Interval:
-    if asked != "auto":
-        warnings.warn(f"{asked}: {n} values are too few for an interval", DegenerateData, stacklevel=5)
+def _nothing(n: int, *, warn: bool) -> Interval:
+    if warn:
+        warnings.warn(f"{n} values are too few for an interval", DegenerateData, stacklevel=4)
     return Interval(None, None, "none", n)

@@ -100,17 +100,15 @@ class BenchmarkSuite:
         for thing, name in ((system, "context_text"), (answerer, "answer")):
             if not callable(getattr(thing, name, None)):
                 raise WrongType(f"{type(thing).__name__} has no method {name}")
-        of_own = callable(getattr(judge, "judge", None))
-        if not of_own:
-            _check_model(judge, embedder)
+        model = None if callable(getattr(judge, "judge", None)) else _model(judge, embedder)
         started = time.time()
         collected = self._collected(system, answerer)
         report = self._rankings(collected)
         stage = Stage()
-        if of_own:
+        if model is None:
             self._judge(report, collected, judge, stage)  # type: ignore[arg-type]
         else:
-            self._ask_model(report, collected, judge, embedder, stage)  # type: ignore[arg-type] - checked above
+            self._ask_model(report, collected, *model, stage)
         return self._finished(report, {**collected.stages, "judge": stage}, started, confidence, seed)
 
     def _collected(self, system: object, answerer: object) -> Collected:
@@ -174,12 +172,12 @@ class BenchmarkSuite:
             if quality.comment:
                 report.samples[row] = replace(sample, metadata={**sample.metadata, "comment": quality.comment})
         for name, column in columns.items():
-            column.failed |= {row: reason for row, reason in collected.failed.items()}
+            column.failed |= collected.failed
             report.columns[name] = column
             report.notes[name] = MetricNote(name=name, way=report.judge, threshold=0.5)
 
     def _ask_model(
-        self, report: Report, collected: Collected, judge: LLMJudge | str, embedder: Embedder | str, stage: Stage
+        self, report: Report, collected: Collected, judge: LLMJudge, embedder: Embedder | str, stage: Stage
     ) -> None:
         """Columns of a language model."""
         started = time.time()
@@ -211,14 +209,12 @@ def _put(columns: Mapping[str, Column], row: int, sample: Sample, quality: Answe
             columns[name].values[row] = float(getattr(quality, name))
 
 
-def _check_model(judge: object, embedder: object) -> None:
-    from .judge import judge_of
+def _model(judge: object, embedder: Embedder | str | None) -> tuple[LLMJudge, Embedder | str]:
+    """A language model as judge with its embedder, or WrongType for what is no judge at all."""
+    from .judge import LLMJudge, judge_of
 
-    if not isinstance(judge, str):
-        from .judge import LLMJudge
-
-        if not isinstance(judge, LLMJudge):
-            raise WrongType(f"{type(judge).__name__} has no method judge")
-    judge_of(judge)
+    if not isinstance(judge, str | LLMJudge):
+        raise WrongType(f"{type(judge).__name__} has no method judge")
     if embedder is None:
         raise InputError("relevance by a language model needs an embedder: embedder='local' or another")
+    return judge_of(judge), embedder

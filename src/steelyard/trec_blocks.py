@@ -269,7 +269,7 @@ def whole_queries(read: Reader, *, more: bool = False) -> Iterator[Block]:
         elif end < len(text.buffer) - ROOM:
             continue
         else:
-            last = text.buffer.rfind(b"\n", ROOM, end) + 1
+            last = max(text.buffer.rfind(b"\n", ROOM, end) + 1, ROOM)
         rest = last
         if last > ROOM:
             check_text(text, last)

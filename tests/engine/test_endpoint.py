@@ -97,10 +97,9 @@ def test_an_endpoint_that_ignores_schemas_is_told_in_the_prompt(serve: Serve) ->
     engine = engine_of(server, concurrency=1)
     assert [value(one) for one in engine.run(cells(so, texts(20)))] == [1.0] * 20
     assert server.calls == 3 + 20
-    assert engine.notes == [
-        f"{server.url}: response_format is not sent (the shape of the reply is described in the prompt), the endpoint"
-        " seems to ignore it"
-    ]
+    (note,) = engine.notes
+    assert note.startswith(f"{server.url}: response_format is not sent")
+    assert note.endswith("the endpoint seems to ignore it")
 
 
 def three_questions() -> Flow:

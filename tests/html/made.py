@@ -6,6 +6,7 @@ import math
 import random
 
 import numpy as np
+from msgspec import structs
 
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
@@ -24,9 +25,11 @@ def made(n: int, *, seed: int = 0, failed: float = 0.01, shift: float = 0.0) -> 
 
     ``shift`` makes the system better (above 0) or worse; the data stay the same.
     """
-    rng, luck = random.Random(seed), random.Random(seed + (1 if shift else 0))
+    rng, luck = random.Random(seed), random.Random(seed)
     words = _vocabulary(rng)
     samples = [_sample(number, rng, words) for number in range(n)]
+    if shift:
+        samples = [_rewritten(one, luck, words) if at % 3 == 0 else one for at, one in enumerate(samples)]
     report = Report(
         ids=[one.id for one in samples],
         samples=samples,
@@ -84,8 +87,21 @@ def _sample(number: int, rng: random.Random, words: list[str]) -> Sample:
     )
 
 
+def _rewritten(sample: Sample, rng: random.Random, words: list[str]) -> Sample:
+    """The same sample answered otherwise: one word changed, one sentence more, one passage another."""
+    first, rest = (sample.response or "").split(" ", 1)
+    response = f"{first} {rng.choice(words)} {rest} {_sentence(rng, words, 6)}"
+    contexts = [*(sample.retrieved_contexts or [])[1:], " ".join(_sentence(rng, words, 16) for _ in range(5))]
+    return structs.replace(sample, response=response, retrieved_contexts=contexts)
+
+
 def _column(label: str, samples: list[Sample], rng: random.Random, failed: float, shift: float) -> Column:
     column = Column(np.full(len(samples), math.nan))
+    noise = random.Random(label)
+
+    def moved() -> float:
+        return shift + noise.gauss(0, 0.1) if shift else 0.0
+
     for row, sample in enumerate(samples):
         if rng.random() < failed:
             column.failed[row] = "cut: the reply ends inside its JSON"
@@ -93,7 +109,7 @@ def _column(label: str, samples: list[Sample], rng: random.Random, failed: float
         elif label == "faithfulness" and rng.random() < 0.04:
             column.undefined[row] = "no claims"
         elif label == "faithfulness":
-            held = [rng.random() < 0.72 + shift for _ in range(4)]
+            held = [rng.random() < 0.72 + moved() for _ in range(4)]
             column.values[row] = sum(held) / 4
             column.parts[row] = (sum(held), 4)
             column.evidence[row] = {"claims": [_claim(sample, at, one, rng) for at, one in enumerate(held)]}
@@ -103,12 +119,12 @@ def _column(label: str, samples: list[Sample], rng: random.Random, failed: float
                 {"context": at + 1, "ratings": [2, 1], "reasons": ["names the thing asked for", "touches it"]}
                 for at in range(CONTEXTS)
             ]
-            column.values[row] = round(min(1.0, rng.betavariate(3, 2) + shift), 3)
+            column.values[row] = round(min(1.0, max(0.0, rng.betavariate(3, 2) + moved())), 3)
             column.evidence[row] = {"contexts": rated}
         elif label == "contains":
-            column.values[row] = float(rng.random() < 0.6 + shift)
+            column.values[row] = float(rng.random() < 0.6 + moved())
         else:
-            column.values[row] = round(min(1.0, max(0.0, rng.betavariate(2.5, 1.8) + shift)), 4)
+            column.values[row] = round(min(1.0, max(0.0, rng.betavariate(2.5, 1.8) + moved())), 4)
     return column
 
 

@@ -16,8 +16,8 @@ FORMATS = ("table", "md", "json", "junit", "github")
 
 @app.command("compare")
 def compare(
-    baseline: Annotated[Path, typer.Argument(help="The report to be no worse than.")],
-    current: Annotated[Path, typer.Argument(help="The report of today.")],
+    baseline: Annotated[str, typer.Argument(help="The report to be no worse than; a file, a folder or latest:TAG.")],
+    current: Annotated[str, typer.Argument(help="The report of today; likewise.")],
     tolerance: Annotated[float, typer.Option(help="A drop of more than this is a regression.")] = 0.01,
     per_metric: Annotated[
         list[str] | None, typer.Option("--metric-tolerance", help="METRIC=VALUE; may be repeated.")
@@ -32,17 +32,18 @@ def compare(
     max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
     output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit or github.")] = "table",
     out: Annotated[Path | None, typer.Option("--out", help="Write the output there too.")] = None,
+    store: Annotated[Path | None, typer.Option("--store", help="Where latest:TAG is looked for.")] = None,
     seed: Seed = 0,
 ) -> int:
     """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
     from ..compare import compare as weigh
     from ..render import comparison as render
-    from ..report import Report
+    from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
     found = weigh(
-        Report.load(_file(current)),
-        Report.load(_file(baseline)),
+        report_at(current, store=store or DEFAULT),
+        report_at(baseline, store=store or DEFAULT),
         tolerance,
         alpha=alpha,
         significant=significant,
@@ -65,7 +66,3 @@ def compare(
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
     return found.exit_code
-
-
-def _file(path: Path) -> Path:
-    return path / "report.json" if path.is_dir() else path

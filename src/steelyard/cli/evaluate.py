@@ -10,7 +10,22 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .options import By, Confidence, Encoding, Fields, Metrics, Out, Seed, listed, numbers, pairs
+from .options import (
+    By,
+    Confidence,
+    Encoding,
+    Fields,
+    Keep,
+    Metrics,
+    Out,
+    Seed,
+    StoreAt,
+    Tag,
+    keep,
+    listed,
+    numbers,
+    pairs,
+)
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -50,6 +65,9 @@ def evaluate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first failure.")] = False,
     name: Annotated[str, typer.Option(help="What the system is called in the report.")] = "",
+    keep_it: Keep = False,
+    store: StoreAt = None,
+    tag: Tag = "",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
@@ -95,6 +113,7 @@ def evaluate(
             dataset=", ".join(path.name for path in data),
             progress=progress,
         )
+    keep(report, keep_it=keep_it, store=store, tag=tag)
     found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=max_failed)
     finish(report, found, out=out, output_format=output_format, scale=scale)
     return exit_code(found)

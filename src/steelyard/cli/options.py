@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 Metrics: TypeAlias = Annotated[
     list[str] | None, typer.Option("--metric", "-m", help="A metric, a group or file.py:name; may be repeated.")
@@ -23,6 +27,22 @@ By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by 
 Fields: TypeAlias = Annotated[
     list[str] | None, typer.Option("--field", help="FIELD=COLUMN, such as user_input=question; may be repeated.")
 ]
+
+
+Keep: TypeAlias = Annotated[
+    bool, typer.Option("--keep", help="Keep the report for history and as a baseline, in .steelyard/runs.")
+]
+StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Keep the report in this folder.")]
+Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Keep the report under this tag, such as a branch.")]
+
+
+def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None:
+    """Put a report into the store, if any of the three options asks for it."""
+    if keep_it or store is not None or tag:
+        from ..store import DEFAULT, Store
+
+        path = Store(store or DEFAULT).keep(report, tag=tag)
+        print(f"kept as {path}", file=sys.stderr)
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..rankings import Compat, Duplicates, Missing, Ties, Undefined
 from . import app
 from .evaluate import check_format
-from .options import Confidence, Encoding, Metrics, Out, Seed, listed
+from .options import Confidence, Encoding, Keep, Metrics, Out, Seed, StoreAt, Tag, keep, listed
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -45,6 +45,9 @@ def rank(
     ] = "table",
     precision: Annotated[int, typer.Option(help="Decimals of --format trec_eval.")] = 4,
     out: Out = None,
+    keep_it: Keep = False,
+    store: StoreAt = None,
+    tag: Tag = "",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
@@ -88,6 +91,7 @@ def rank(
         report.system = report.system or path.name
         if out is not None:
             write(report, out if len(runs) == 1 else out / path.name)
+        keep(report, keep_it=keep_it, store=store, tag=tag)
     if output_format == "csv":
         sys.stdout.write(estimates_csv(reports))
     elif len(reports) > 1 and output_format != "json":

@@ -22,6 +22,7 @@ from ..failures import where_it_fails
 from ..gate import Rule
 from ..report import Report
 from . import html_view as view
+from . import html_where as where
 from .html_data import data
 from .table import estimates, failures, remedies
 
@@ -43,7 +44,7 @@ def page(
     """
     fails = where_it_fails(report)
     rows = view.metric_rows(report)
-    cells = view.known_cells(fails)
+    cells = where.known_cells(fails)
     decided_by = view.decided_by(report)
     return rendered(
         "page.html.j2",
@@ -64,7 +65,7 @@ def page(
         warnings=report.warnings,
         cells=cells,
         by=fails.by,
-        matrix=view.matrix(fails),
+        matrix=where.matrix(fails),
         slices=view.all_slices(report),
         decided_by=decided_by,
         worst=view.worst(report),
@@ -118,7 +119,7 @@ def _environment() -> Environment:
         "fragment": lambda select: "q=" + quote(select, safe=""),
         "pair": lambda item: f"{item[0]}={quote(item[1], safe='')}",
         "percent": view.percent,
-        "as_name": view.quoted_name,
+        "as_name": where.quoted_name,
         "breakable": breakable,
     }
     made.filters.update(filters)

@@ -13,7 +13,8 @@ from ..report import Report
 from .comparison import headline
 from .html import SCRIPTS, level, rendered
 from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of
-from .html_view import LONGEST, WORDS, between, figure, provenance, quoted, quoted_name
+from .html_view import LONGEST, WORDS, between, figure, provenance
+from .html_where import quoted, quoted_name
 
 WORST = 20
 LINE = 150
@@ -113,25 +114,34 @@ def sentence(comparison: Comparison) -> str:
         count = len(comparison.blockers)
         return f"Not comparable: {comparison.blockers[0]}" + (f", and {count - 1} more." if count > 1 else ".")
     if comparison.regressions:
-        first = comparison.regressions[0]
-        rest = len(comparison.regressions) - 1
-        more = f", and {rest} more {'regression' if rest == 1 else 'regressions'}" if rest else ""
-        return f"Does not pass: {_moved(first, comparison.alpha)}{more}."
-    better = comparison.improvements
-    if better:
-        rest = len(better) - 1
-        return f"Passes: {_moved(better[0], comparison.alpha)}{f', and {rest} more' if rest else ''}; nothing is worse."
+        return f"Does not pass: {_moved(comparison.regressions, comparison.alpha)}."
+    if comparison.improvements:
+        return f"Passes: {_moved(comparison.improvements, comparison.alpha)}; nothing is worse by more than allowed."
     return "Passes: nothing is worse, and nothing better, by more than the tolerance."
 
 
-def _moved(one: MetricDelta, alpha: float) -> str:
-    where = f" ({one.slice})" if one.slice else ""
-    if one.delta is None:
-        return f"{one.metric}{where} {one.words(alpha)}"
-    way = "falls" if (one.current or 0.0) < (one.baseline or 0.0) else "rises"
-    known = one.words(alpha)
-    doubt = "" if known in {"worse", "better"} else f", {known}"
-    return f"{one.metric}{where} {way} from {figure(one.baseline)} to {figure(one.current)}{doubt}"
+def _moved(moved: Sequence[MetricDelta], alpha: float) -> str:
+    """The first of several deltas in words, and how many other metrics and slices moved the same way."""
+    first = moved[0]
+    metrics = len({one.metric for one in moved}) - 1
+    parts = len([one for one in moved if one.slice])
+    others = [
+        f"{metrics} more {_plural('metric', metrics)}" if metrics else "",
+        f"{parts} {_plural('slice', parts)}" if parts else "",
+    ]
+    told = " and ".join(filter(None, others))
+    more = f"; so {'do' if metrics + parts > 1 else 'does'} {told}" if told else ""
+    where = f" ({first.slice})" if first.slice else ""
+    known = first.words(alpha)
+    if first.delta is None:
+        return f"{first.metric}{where} {known}{more}"
+    way = "falls" if (first.current or 0.0) < (first.baseline or 0.0) else "rises"
+    doubt = "" if known in {"worse", "better"} else f" ({known})"
+    return f"{first.metric}{where} {way} from {figure(first.baseline)} to {figure(first.current)}{doubt}{more}"
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
 
 
 def _pairs(current: Report, baseline: Report) -> list[tuple[int, int]]:
@@ -155,7 +165,7 @@ def _row(one: MetricDelta, largest: float, alpha: float) -> Row:
         before=figure(one.baseline),
         after=figure(one.current),
         change=signed(one.delta),
-        interval="–" if one.low is None or one.high is None else f"{signed(one.low)} – {signed(one.high)}",
+        interval="–" if one.low is None or one.high is None else f"{signed(one.low)} to {signed(one.high)}",
         bar=bar,
         shares=shares,
         p="–" if one.p_adjusted is None else "< 0.001" if one.p_adjusted < 0.001 else f"{one.p_adjusted:.3f}",
@@ -284,7 +294,7 @@ def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequ
             name: {
                 "values": [[short(float(report.columns[label].values[row])) for row in rows] for label in labels],
                 "states": [_picked(states(report, label), rows) for label in labels],
-                "response": previews([None if known[row] is None else known[row].response for row in rows]),
+                "response": previews([None if one is None else one.response for row in rows for one in [known[row]]]),
             }
             for name, (report, known, rows) in sides.items()
         },

@@ -169,7 +169,7 @@ const idColumn = (core) => ({
 });
 
 const textColumn = (title, texts, width) => ({
-  key: title, title, width, kind: "text", sortable: true, fill: (cell, row) => cell.append(texts[row] ?? "–"),
+  key: title, title, width, kind: "text", sortable: true, fill: (cell, row) => cell.append(h("span", {}, texts[row] ?? "–")),
 });
 
 function tagColumn(tags) {
@@ -177,9 +177,10 @@ function tagColumn(tags) {
   if (!all.length) return [];
   const fill = (cell, row) => {
     const here = all.filter(([, part]) => part.codes[row] >= 0);
-    cell.append(here.map(([tag, part]) => (all.length === 1 ? "" : `${tag}: `) + part.values[part.codes[row]]).join(", "));
+    cell.append(h("span", {}, here.map(([tag, part]) => (all.length === 1 ? "" : `${tag}: `) + part.values[part.codes[row]]).join(", ")));
   };
-  return [{ key: "tags", title: all.length === 1 ? all[0][0] : "tags", width: 200, kind: "text", sortable: false, fill }];
+  const one = all.length === 1;
+  return [{ key: one ? `tag.${all[0][0]}` : "tags", title: one ? all[0][0] : "tags", width: 200, kind: "text", sortable: one, fill }];
 }
 
 /** The last column takes the room that is left. */

@@ -120,7 +120,8 @@ function comparisonColumns(core, chosen, letters) {
   return lastGrows([...columns, ...tagColumn(core.tags)]);
 }
 
-const CHART = { size: 340, edge: 44 };
+const CHART = { size: 300, edge: 44 };
+const SIZES = [[16, 14], [6, 10.5], [2, 7.5], [1, 5]];
 const SVG = "http://www.w3.org/2000/svg";
 
 function shape(tag, attributes, ...children) {
@@ -147,13 +148,19 @@ function drawScatter(place, core, at, letters, browser) {
   const { size, edge } = CHART;
   const sx = (value) => edge + ((value - low) / (high - low)) * size;
   const sy = (value) => size + 10 - ((value - low) / (high - low)) * size;
-  const dots = new Set();
+  const dots = new Map();
   const crosses = new Set();
   for (const [row, x, y] of points) {
     const [px, py] = [sx(x).toFixed(1), sy(y).toFixed(1)];
     if (letters[row] === "f") crosses.add(`M${px - 3} ${py - 3}l6 6m0 -6l-6 6`);
-    else dots.add(`M${px} ${py}h0`);
+    const dot = `M${px} ${py}h0`;
+    dots.set(dot, (dots.get(dot) ?? 0) + 1);
   }
+  const bySize = SIZES.map(([least_, width], at_) => {
+    const most_ = SIZES[at_ - 1]?.[0] ?? Infinity;
+    const here = [...dots].filter(([, n]) => n >= least_ && n < most_).map(([dot]) => dot);
+    return shape("path", { class: "points", "stroke-width": width, d: here.join("") });
+  });
   const [before, after] = core.sides;
   const counts = { up: 0, down: 0 };
   for (const [row] of points) {
@@ -169,7 +176,7 @@ function drawScatter(place, core, at, letters, browser) {
     { viewBox: `0 0 ${size + edge + 14} ${size + 52}`, role: "img", "aria-label": words, class: "scatter" },
     shape("path", { class: "frame", d: `M${edge} 10v${size}h${size}` }),
     shape("path", { class: "limit", d: `M${sx(low)} ${sy(low)}L${sx(high)} ${sy(high)}` }),
-    shape("path", { class: "points", d: [...dots].join("") }),
+    ...bySize,
     shape("path", { class: "flips", d: [...crosses].join("") }),
     text(edge, size + 28, "middle", figure(low).replace(/\.?0+$/, "")),
     text(edge + size, size + 28, "middle", figure(high).replace(/\.?0+$/, "")),
@@ -192,7 +199,7 @@ function drawScatter(place, core, at, letters, browser) {
       "div",
       { class: "legend" },
       h("h3", {}, metric.label),
-      h("p", {}, h("b", {}, count(points.length)), " pairs, each a point: ", h("b", {}, count(counts.up)), " better, ", h("b", {}, count(counts.down)), " worse, the others the same."),
+      h("p", {}, h("b", {}, count(points.length)), " pairs, each a point: ", h("b", {}, count(counts.up)), " better, ", h("b", {}, count(counts.down)), " worse, the others the same. Larger points are several pairs at one place."),
       h("p", {}, "On the dotted line nothing changed; above it ", after, " is higher."),
       metric.threshold === null ? null : h("p", {}, h("span", { class: "bad" }, "✕"), ` marks what passed ${metric.threshold} and no longer does.`),
       h("p", { class: "soft" }, "A click opens the nearest pair; the table below holds them all."),

@@ -72,7 +72,7 @@ class Grid {
       cell.append(
         column.sortable
           ? h("button", { type: "button", title: `Sort by ${column.title}`, on: { click: () => this.options.onSort(column.key) } }, title)
-          : h("button", { type: "button", disabled: true }, title),
+          : title,
       );
       cell.style.width = `${column.width}px`;
       return cell;

@@ -1,0 +1,46 @@
+"""``steelyard history``: one metric over the reports that were kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import UnknownName
+from . import app
+
+
+@app.command("history")
+def history(
+    metric: Annotated[str, typer.Argument(help="A metric, as it is named in the reports.")],
+    store: Annotated[Path, typer.Option(help="Where the reports are kept.")] = Path(".steelyard/runs"),
+    tag: Annotated[str, typer.Option(help="Reports with this tag alone.")] = "",
+    plot: Annotated[Path | None, typer.Option(help="Draw the trend into this .svg or .png.")] = None,
+) -> None:
+    """The trend of a metric over the reports that `eval --keep` and `rank --keep` stored, with intervals."""
+    from ..names import did_you_mean
+    from ..render.table import Table, aligned, number, span
+    from ..store import Store
+
+    lines = [line for line in Store(store).lines() if not tag or line.tag == tag]
+    known = {label for line in lines for label in line.estimates}
+    if metric not in known:
+        raise UnknownName(f"no kept report has {metric!r}: {did_you_mean(metric, known or ['none is kept'])}")
+    kept = [line for line in lines if metric in line.estimates]
+    rows = []
+    for line in kept:
+        one = line.estimates[metric]
+        counts = (str(one.n), str(one.undefined), str(one.failed))
+        rows.append(
+            (line.started, line.system, line.tag, number(one.value), span(one.low, one.high), *counts, line.digest)
+        )
+    head = ("started", "system", "tag", "value", "interval", "n", "undefined", "failed", "report")
+    print("\n".join(aligned(Table(head, rows, frozenset(range(3, 8))))))
+    if len({line.dataset for line in kept}) > 1:
+        print("\nnote: these reports weighed different data")
+    if plot is not None:
+        from ..render.charts import trend
+
+        trend(kept, metric, plot)
+        print(f"\nwrote {plot}")
