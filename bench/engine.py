@@ -85,7 +85,7 @@ def main() -> None:
         samples = f"{directory}/samples.jsonl"
         with mock(args.latency) as url:
             for concurrency in args.concurrency:
-                for rule in ("two requests",):
+                for rule in ("two requests", "five metrics"):
                     run(url, samples, rule, concurrency, args)
 
 
@@ -99,12 +99,15 @@ def run(url: str, samples: str, rule: str, concurrency: int, args: argparse.Name
         calls = server["total_calls"]
         ideal = calls * args.latency / concurrency
         chat, chars = server["calls"].get("chat", 0), server["prompt_chars"]
+        told = ", ".join(f"{status} {did[status]}" for status in ("ok", "undefined", "failed"))
         print(
             f"{rule:13s} {'faults' if faults else '':6s} at {concurrency:3d}: {did['wall']:6.2f} s = "
-            f"{did['wall'] / ideal:5.3f} x ideal; {did['cpu'] / calls * 1000:.2f} ms CPU a call; {calls} calls, "
+            f"{did['wall'] / ideal:5.3f} x ideal; {did['cpu'] / calls * 1000:.2f} ms CPU a call "
+            f"({server['server_cpu_s'] / calls * 1000:.2f} of the endpoint); {calls} calls, "
             f"{server['max_in_flight']} at most in flight; a sample: {chat / args.samples:.2f} chat calls, "
-            f"{chars / args.samples:.0f} characters; ok {did['ok']}, undefined {did['undefined']}, failed {did['failed']}"
-            f"; {did['rss']:.0f} MB" + (f" {did['reasons']}" if did["reasons"] else "")
+            f"{chars / args.samples:.0f} characters; {told}; {did['rss']:.0f} MB"
+            + (f" {did['reasons']}" if did["reasons"] else ""),
+            flush=True,
         )
 
 

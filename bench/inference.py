@@ -226,7 +226,7 @@ def _ranx(one: np.ndarray, other: np.ndarray) -> str:
         return "ranx is not installed"
 
     def each() -> None:
-        for first, second in zip(one.T, other.T, strict=True):
+        for first, second in zip(one.T.copy(), other.T.copy(), strict=True):
             fisher_randomization_test(first, second, n_permutations=10_000)
 
     return f"ranx {_cpu(each, times=1):.3f}"

@@ -45,16 +45,27 @@ def write_beir(
     Parents are made. Raises InputError for an id in the qrels that holds a tab or a line end, or begins or ends with
     a blank, before anything is written.
     """
-    folder = Path(directory)
-    lines = [HEADER]
-    for query, judged in qrels.items():
-        lines += [f"{_cell(query)}\t{_cell(doc)}\t{shown(grade)}\n" for doc, grade in judged.items()]
+    folder, table = Path(directory), _qrels_table(qrels)
     for name, texts in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
         with writing(folder / name) as file:
             for key, text in texts.items():
                 file.write(msgspec.json.encode({"_id": key, "text": text}) + b"\n")
     with writing(folder / "qrels.tsv") as file:
-        file.write("".join(lines).encode("utf-8"))
+        file.write(table)
+
+
+def write_qrels_tsv(path: File, qrels: Qrels) -> None:
+    """Write qrels as BEIR has them: ``query-id``, ``corpus-id`` and ``score`` between tabs, under a header."""
+    table = _qrels_table(qrels)
+    with writing(Path(path)) as file:
+        file.write(table)
+
+
+def _qrels_table(qrels: Qrels) -> bytes:
+    lines = [HEADER]
+    for query, judged in qrels.items():
+        lines += [f"{_cell(query)}\t{_cell(doc)}\t{shown(grade)}\n" for doc, grade in judged.items()]
+    return "".join(lines).encode("utf-8")
 
 
 def _find(folder: Path, name: str) -> Path:

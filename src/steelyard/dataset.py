@@ -176,12 +176,7 @@ class Dataset:
             return
         if shape == "recall" and (lost := self._lost_in_recall()):
             warnings.warn(f"the recall shape cannot hold {', '.join(lost)}", UserWarning, stacklevel=2)
-        content = self._own() if shape == "steelyard" else self._recall()
-        with writing(path) as file:
-            try:
-                file.write(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-            except (UnicodeEncodeError, OverflowError) as error:
-                raise InputError(f"cannot be written: {error}", path=path) from None
+        write_dataset(path, self, shape)
 
     @classmethod
     def load(cls, path: File, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Dataset:
@@ -208,13 +203,6 @@ class Dataset:
         corpus, queries, judged = read_beir(directory, qrels=qrels)
         found = [EvalQuery(text, relevance=judged.get(key), id=key) for key, text in queries.items()]
         return cls(name or Path(directory).name, queries=found, corpus=corpus)
-
-    def _own(self) -> dict[str, object]:
-        named = {"name": self.name, "version": self.version, "queries": self.queries, "corpus": self.corpus}
-        return {key: value for key, value in named.items() if value is not None}
-
-    def _recall(self) -> dict[str, object]:
-        return {"Name": self.name, "version": self.version or "", "Queries": [_recall_query(query) for query in self]}
 
     def _lost_in_recall(self) -> list[str]:
         several = [query for query in self if isinstance(query.reference_answer, list)]
@@ -249,6 +237,21 @@ class Dataset:
     def __repr__(self) -> str:
         version = "" if self.version is None else f", version={self.version!r}"
         return f"<Dataset {self.name!r}{version}, {len(self)} queries>"
+
+
+def write_dataset(path: Path, dataset: Dataset, shape: Shape = "steelyard") -> None:
+    """Write a dataset as JSON of a shape, without a word on what the shape cannot hold."""
+    name, version, corpus = dataset.name, dataset.version, dataset.corpus
+    if shape == "recall":
+        content = {"Name": name, "version": version or "", "Queries": [_recall_query(query) for query in dataset]}
+    else:
+        content = {"name": name, "version": version, "queries": dataset.queries, "corpus": corpus}
+    try:
+        data = msgspec.json.encode({key: value for key, value in content.items() if value is not None})
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise InputError(f"cannot be written: {error}", path=path) from None
+    with writing(path) as file:
+        file.write(msgspec.json.format(data, indent=1) + b"\n")
 
 
 def digest_of(samples: Iterable[Sample]) -> str:

@@ -117,7 +117,7 @@ class Endpoint:
             if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
                 raise self._given_up(trouble.kind, why)
             if waited + delay > self.max_wait:
-                due = f"the next is due in {delay:.3g} s, max_wait is {self.max_wait:g} s"
+                due = f"the next is due in {delay:.4g} s, max_wait is {self.max_wait:g} s"
                 raise AskFailed(trouble.kind, f"{why}; {due}")
             waited += delay
             await asyncio.sleep(delay)
@@ -303,7 +303,7 @@ def _said(raw: bytes) -> tuple[str, str]:
     if isinstance(error, dict):
         named = " ".join(str(error.get(key) or "") for key in ("param", "code"))
         error = error.get("message") or error
-    return " ".join(str(error).split())[:300], named
+    return " ".join(str(error or "").split())[:300], named
 
 
 def _refused_name(said: str, named: str, body: Mapping[str, Json]) -> str | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from struct import error as StructError  # noqa: N812 - a class, named like one
+from struct import pack_into
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -100,8 +101,15 @@ def _place_batch(
     batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements, found: Found, policy: Policy
 ) -> None:
     sizes = [len(ranking) for _, ranking in batch]
-    scores = numbers(chain.from_iterable(ranking.values() for _, ranking in batch), sum(sizes))
-    if scores is None:
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    scores = np.empty(int(starts[-1]))
+    room = memoryview(scores).cast("B") if len(scores) else b""
+    try:
+        for start, size, (_, ranking) in zip(starts.tolist(), sizes, batch, strict=False):
+            pack_into(f"{size}d", room, 8 * start, *ranking.values())  # twice as fast as numpy reads numbers
+    except (StructError, TypeError, OverflowError):
+        raise _no_number(batch, rows) from None
+    if np.isnan(scores).any():
         raise _no_number(batch, rows)
     hits, groups, hit_scores = [], [], []
     bounds = rows.starts.tolist()
@@ -111,7 +119,6 @@ def _place_batch(
                 hits.append(row)
                 groups.append(group)
                 hit_scores.append(score)
-    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
     def ids(group: int, positions: list[int]) -> list[str]:
         names = list(batch[group][1])
@@ -135,7 +142,7 @@ def _place_batch(
 def _no_number(batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements) -> InputError:
     for at, ranking in batch:
         for doc, score in ranking.items():
-            if numbers([score], 1) is None:
+            if isinstance(score, str) or numbers([score], 1) is None:
                 place_of = f"query {rows.queries[at]!r}, document {doc!r}"
                 return InputError(f"score is not a number: {score!r} ({place_of})")
     raise AssertionError

@@ -21,7 +21,7 @@ from .lines import peek, read_lines, read_utf8, suffix_of
 Kind: TypeAlias = Literal["json", "object", "cells", "table"]
 """What the values of a row are: of JSON, of an object in memory, text cells of CSV, or cells of a typed table."""
 
-CONTAINERS = ("queries", "samples", "data", "rows", "records", "test_cases", "goldens")
+CONTAINERS = ("queries", "samples", "data", "rows", "records", "test_cases", "goldens", "tests")
 """Keys under which a JSON object keeps its rows."""
 
 FORMATS = {

@@ -108,7 +108,7 @@ class CheckResult:
         """Count a row and the fields that it gives."""
         self.rows += 1
         for name in Sample.__struct_fields__:
-            if _given(sample, name):
+            if given(sample, name):
                 self.fields[name] = self.fields.get(name, 0) + 1
 
     def raise_problems(self) -> None:
@@ -303,7 +303,7 @@ def _write_cells(path: Path, samples: list[Sample], delimiter: str) -> None:
 
 
 def _cell(sample: Sample, name: str) -> str | None:
-    if not _given(sample, name):
+    if not given(sample, name):
         return None
     value = getattr(sample, name)
     if isinstance(value, str):
@@ -335,7 +335,7 @@ def _write_parquet(path: Path, samples: list[Sample]) -> None:
         pl.DataFrame(columns).write_parquet(file)
 
 
-def _given(sample: Sample, name: str) -> bool:
+def given(sample: Sample, name: str) -> bool:
     """Whether a sample gives a field; the id, tags and metadata are absent when they are empty."""
     value = getattr(sample, name)
     return value is not None and bool(value or name not in _EMPTY_IS_ABSENT)
@@ -343,5 +343,5 @@ def _given(sample: Sample, name: str) -> bool:
 
 def _used(samples: Iterable[Sample]) -> list[str]:
     """The fields that any of the samples gives, in the order of the record; the id if there is none."""
-    used = {name for sample in samples for name in Sample.__struct_fields__ if _given(sample, name)}
+    used = {name for sample in samples for name in Sample.__struct_fields__ if given(sample, name)}
     return [name for name in Sample.__struct_fields__ if name in used] or ["id"]

@@ -16,7 +16,7 @@ from .errors import InputError, MissingExtra
 from .fields import ALIASES, known_as
 from .intake import Intake
 from .lines import read_utf8, suffix_of, writing
-from .records import Sample
+from .records import Json, Sample
 from .rows import Place, Row, rows_of_file
 from .samples import read_samples, samples_of, warned
 
@@ -97,10 +97,11 @@ def promptfoo_test(sample: Sample) -> Fields:
     metadata, reference = dict(sample.metadata), sample.reference
     inside = ["user_input", "response", "metadata"]
     if isinstance(given := metadata.get("assert"), list) and given:
-        asserted = given  # assertions that came from a file of promptfoo; the reference was read off them
+        asserted: list[Json] = given  # assertions that came from a file of promptfoo; the reference was read off them
         del metadata["assert"]
     else:
-        asserted = [{"type": _ONE if isinstance(reference, str) else _ANY, "value": reference}] if reference else []
+        kind = _ONE if isinstance(reference, str) else _ANY
+        asserted = [{"type": kind, "value": msgspec.to_builtins(reference)}] if reference else []
         inside += ["reference"] if asserted else []
     variables: Fields = {"question": sample.user_input}
     if sample.retrieved_contexts:
@@ -193,7 +194,7 @@ def _present(fields: Mapping[str, object]) -> Fields:
 def read_cases(
     path: Path, kind: str, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8"
 ) -> Iterator[Sample | list[InputError]]:
-    """The samples of a file of deepeval cases or promptfoo tests (``kind``); in the place of a bad row, its problems."""
+    """The samples of deepeval cases or promptfoo tests (``kind``); in the place of a bad row, its problems."""
     turned = _of_promptfoo if kind == "promptfoo" else _of_deepeval
     rows = _yaml_rows(path, encoding) if suffix_of(path) in YAML else rows_of_file(path, encoding)
     return samples_of(
@@ -228,7 +229,7 @@ def _yaml_rows(path: Path, encoding: str) -> Iterator[Row]:
     class Plain(yaml.SafeLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             if self.check_event(yaml.AliasEvent):
-                mark = self.peek_event().start_mark
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
                 raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=mark)
             return super().compose_node(parent, index)
 

@@ -13,7 +13,33 @@ from steelyard.pooling import pool_report
 from steelyard.records import Json, Sample, Usage
 from steelyard.report import DatasetNote, MetricNote, Report, versions
 
-SYLLABLES = "ar bel cor dun en fal gren hal is jor kel lor mar nes or pel quin ros sel tor ul ver wen yar zel".split()
+SYLLABLES = [
+    "ar",
+    "bel",
+    "cor",
+    "dun",
+    "en",
+    "fal",
+    "gren",
+    "hal",
+    "is",
+    "jor",
+    "kel",
+    "lor",
+    "mar",
+    "nes",
+    "or",
+    "pel",
+    "quin",
+    "ros",
+    "sel",
+    "tor",
+    "ul",
+    "ver",
+    "wen",
+    "yar",
+    "zel",
+]
 TYPES = ("single", "temporal", "comparison", "unanswerable")
 JUDGED = ("faithfulness", "answer_correctness", "context_relevancy")
 LEXICAL = ("contains", "token_f1", "rouge_l")

@@ -1,0 +1,284 @@
+"""One file becomes another: TREC, BEIR, datasets, samples, and the test cases of other tools.
+
+Everything passes through samples: a ranking is a sample with ``retrieved_ids`` (its scores in the metadata), judgements
+are a sample with ``relevance``. What the target has no place for is listed, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+from .beir import read_beir, write_beir, write_qrels_tsv
+from .dataset import Dataset, EvalQuery, write_dataset
+from .errors import InputError, UnknownName
+from .kinds import KINDS, kind_of, kind_to_write
+from .lines import read_utf8, suffix_of
+from .names import did_you_mean
+from .records import Sample
+from .rows import Bad, decode_json
+from .samples import gathered, given, read_samples, write_samples
+from .testcases import YAML, read_cases, write_cases
+from .trec import read_qrels, read_run, write_qrels, write_run
+
+SCORES = "scores"
+"""The key of metadata that holds the scores of ``retrieved_ids``."""
+
+_KNOWN = ("id", "user_input", "reference", "reference_contexts", "relevance", "relevant_spans", "tags", "metadata")
+_ALL = Sample.__struct_fields__
+_HOLDS: dict[str, Iterable[str]] = {
+    "samples": _ALL,
+    "dataset": (*_KNOWN, "corpus", "name"),
+    "recall": ("id", "user_input", "reference", "reference_contexts", "relevance", "name"),
+    "run": ("id", "retrieved_ids"),
+    "qrels": ("id", "relevance"),
+    "beir": ("id", "user_input", "relevance", "corpus"),
+    "ragas": tuple(name for name in _ALL if name not in ("id", "relevant_spans", "tags", "metadata")),
+    "deepeval": _ALL,
+    "promptfoo": _ALL,
+}
+
+
+@dataclass
+class Contents:
+    """What a file holds, of whatever kind it is."""
+
+    kind: str
+    samples: list[Sample]
+    corpus: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    dataset: Dataset | None = None
+    left: list[str] = field(default_factory=list)
+
+
+def convert(
+    source: str | PathLike[str],
+    target: str | PathLike[str],
+    *,
+    from_: str | None = None,
+    to: str | None = None,
+    fields: Mapping[str, str] | None = None,
+    encoding: str = "utf-8",
+) -> list[str]:
+    """Convert a file or folder, and return the list of what the target cannot hold; empty if nothing is lost.
+
+    Names and contents tell the kinds: ``.run`` ``.trec`` (a TREC run), ``.qrels`` (TREC) or ``.tsv`` (BEIR's qrels), a
+    folder (BEIR), ``.json`` (samples, or a dataset where it comes from one), ``.jsonl`` ``.csv`` ``.tsv`` ``.parquet``
+    (samples), ``.yaml`` (promptfoo). ``from_`` and ``to`` say it otherwise: samples, dataset, recall, run, qrels,
+    beir, ragas, deepeval, promptfoo. ``fields`` is as for ``read_samples``.
+    """
+    source, target = Path(source), Path(target)
+    for name in (from_, to):
+        if name is not None and name not in KINDS:
+            raise UnknownName(f"unknown format {name!r}: {did_you_mean(name, KINDS)}")
+    kind = from_ or kind_of(source, encoding)
+    wanted = to or kind_to_write(target, kind)
+    contents = _READERS[kind](source, fields, encoding)
+    contents.kind = kind
+    lost = [*contents.left, *_lost(contents, wanted)]
+    _WRITERS[wanted](target, contents)
+    return lost
+
+
+# What is read
+
+
+def _read_samples(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
+    return Contents("samples", read_samples(path, fields=fields, encoding=encoding))
+
+
+def _read_dataset(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
+    dataset = Dataset.load(path, fields=fields, encoding=encoding)
+    return Contents("dataset", dataset.samples(), dataset.corpus or {}, dataset.name, dataset)
+
+
+def _read_run(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:  # noqa: ARG001
+    run, samples = read_run(path, encoding=encoding), []
+    for query, scores in run.items():
+        docs = sorted(scores, reverse=True)
+        docs.sort(key=scores.__getitem__, reverse=True)
+        metadata = {SCORES: [scores[doc] for doc in docs]}
+        samples.append(Sample(id=query, retrieved_ids=docs, metadata=metadata))  # type: ignore[arg-type]
+    return Contents("run", samples, left=["the run's tag"])
+
+
+def _read_qrels(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:  # noqa: ARG001
+    qrels = read_qrels(path, encoding=encoding)
+    return Contents("qrels", [Sample(id=query, relevance=dict(judged)) for query, judged in qrels.items()])
+
+
+def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:  # noqa: ARG001
+    corpus, queries, qrels = read_beir(path)
+    samples = [Sample(id=key, user_input=text, relevance=qrels.get(key)) for key, text in queries.items()]
+    samples += [Sample(id=key, relevance=judged) for key, judged in qrels.items() if key not in queries]
+    return Contents("beir", samples, corpus, path.name)
+
+
+def _cases_reader(kind: str) -> Callable[[Path, Mapping[str, str] | None, str], Contents]:
+    def read(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
+        samples = gathered(read_cases(path, kind, fields=fields, encoding=encoding))
+        return Contents(kind, samples, left=_beside_tests(path, encoding))
+
+    return read
+
+
+def _beside_tests(path: Path, encoding: str) -> list[str]:
+    """What a configuration says beside its tests."""
+    if suffix_of(path) in YAML:
+        import yaml
+
+        node = yaml.compose(read_utf8(path, encoding).decode("utf-8"), yaml.SafeLoader)
+        keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+    else:
+        try:
+            top = decode_json(read_utf8(path, encoding))
+        except Bad:
+            return []
+        keys = list(top) if isinstance(top, dict) else []
+    return [f"{key} of the configuration" for key in keys if key not in ("tests", "test_cases", "goldens")]
+
+
+_READERS: dict[str, Callable[[Path, Mapping[str, str] | None, str], Contents]] = {
+    "samples": _read_samples,
+    "ragas": _read_samples,
+    "dataset": _read_dataset,
+    "recall": _read_dataset,
+    "run": _read_run,
+    "qrels": _read_qrels,
+    "beir": _read_beir,
+    **{kind: _cases_reader(kind) for kind in ("deepeval", "promptfoo")},
+}
+
+
+# What is lost
+
+
+def _lost(contents: Contents, wanted: str) -> list[str]:
+    holds, samples = set(_HOLDS[wanted]), contents.samples
+    counts: dict[str, int] = {}
+    for sample in samples:
+        for name in _ALL:
+            if name not in holds and given(sample, name):
+                counts[name] = counts.get(name, 0) + 1
+    if wanted == "run":
+        counts["metadata"] = sum(1 for sample in samples if sample.metadata.keys() - {SCORES})
+    if wanted == "ragas" and [sample.id for sample in samples] == [str(row + 1) for row in range(len(samples))]:
+        counts.pop("id", None)
+    lost = [f"{name} ({_number(counts[name], 'sample')})" for name in _ALL if counts.get(name)]
+    if contents.corpus and "corpus" not in holds:
+        lost.append(f"corpus ({_number(len(contents.corpus), 'document')})")
+    if contents.dataset is not None and "name" not in holds:
+        lost.append("name" if contents.dataset.version is None else "name and version")
+    return lost + [f"{what} ({_number(count, 'sample')})" for what, count in _finer(samples, wanted) if count]
+
+
+def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
+    """What a target holds in part only."""
+
+    def many(part: Callable[[Sample], bool]) -> int:
+        return sum(1 for sample in samples if part(sample))
+
+    if wanted == "ragas":
+        return [
+            ("second references", many(lambda one: len(one.references) > 1)),
+            ("grades other than 1", many(lambda one: set((one.relevance or {}).values()) > {1.0})),
+        ]
+    if wanted == "recall":
+        return [
+            ("second references", many(lambda one: len(one.references) > 1)),
+            ("the bounds of several contexts", many(lambda one: len(one.reference_contexts or ()) > 1)),
+        ]
+    if wanted == "run":
+        return [
+            ("queries without results", many(lambda one: not one.retrieved_ids)),
+            (
+                "documents retrieved twice",
+                many(lambda one: len(set(one.retrieved_ids or ())) < len(one.retrieved_ids or ())),
+            ),
+        ]
+    if wanted == "qrels":
+        return [("queries without judgements", many(lambda one: not one.relevance))]
+    if wanted == "promptfoo":
+        return [("texts that promptfoo takes for templates", many(_looks_like_template))]
+    return []
+
+
+def _looks_like_template(sample: Sample) -> bool:
+    texts = [sample.user_input or "", *(sample.retrieved_contexts or ()), *sample.references]
+    return any(mark in text for text in texts for mark in ("{{", "{%", "{#"))
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+# What is written
+
+
+def _write_samples(path: Path, contents: Contents) -> None:
+    write_samples(path, contents.samples)
+
+
+def _write_dataset(path: Path, contents: Contents) -> None:
+    write_dataset(path, _dataset_of(path, contents))
+
+
+def _write_recall(path: Path, contents: Contents) -> None:
+    write_dataset(path, _dataset_of(path, contents), "recall")
+
+
+def _dataset_of(path: Path, contents: Contents) -> Dataset:
+    if contents.dataset is not None:
+        return contents.dataset
+    if missing := [sample.id for sample in contents.samples if not sample.user_input]:
+        raise InputError(f"a dataset needs the text of each query: there is none for {', '.join(missing[:3])}")
+    queries = [EvalQuery.of(sample) for sample in contents.samples]
+    return Dataset(contents.name or path.name.partition(".")[0], queries=queries, corpus=contents.corpus or None)
+
+
+def _write_run(path: Path, contents: Contents) -> None:
+    write_run(path, {sample.id: _scored(sample) for sample in contents.samples if sample.retrieved_ids})
+
+
+def _scored(sample: Sample) -> dict[str, float]:
+    """The scores of a ranking: its own, or descending whole numbers where it has none."""
+    docs, scores = sample.retrieved_ids or [], sample.metadata.get(SCORES)
+    known = (
+        isinstance(scores, list) and len(scores) == len(docs) and all(isinstance(one, int | float) for one in scores)
+    )
+    values = scores if known else range(len(docs), 0, -1)
+    scored: dict[str, float] = {}
+    for doc, score in zip(docs, values, strict=True):  # type: ignore[arg-type]
+        scored.setdefault(doc, float(score))  # type: ignore[arg-type]
+    return scored
+
+
+def _write_qrels(path: Path, contents: Contents) -> None:
+    qrels = {sample.id: sample.relevance for sample in contents.samples if sample.relevance}
+    if suffix_of(path) == ".tsv":
+        write_qrels_tsv(path, qrels)
+    else:
+        write_qrels(path, qrels)
+
+
+def _write_beir(path: Path, contents: Contents) -> None:
+    texts = {sample.id: sample.user_input for sample in contents.samples if sample.user_input is not None}
+    qrels = {sample.id: sample.relevance for sample in contents.samples if sample.relevance}
+    write_beir(path, contents.corpus, texts, qrels)
+
+
+def _cases_writer(kind: str) -> Callable[[Path, Contents], None]:
+    return lambda path, contents: write_cases(path, contents.samples, kind)
+
+
+_WRITERS: dict[str, Callable[[Path, Contents], None]] = {
+    "samples": _write_samples,
+    "dataset": _write_dataset,
+    "recall": _write_recall,
+    "run": _write_run,
+    "qrels": _write_qrels,
+    "beir": _write_beir,
+    **{kind: _cases_writer(kind) for kind in ("ragas", "deepeval", "promptfoo")},
+}

@@ -1,0 +1,86 @@
+"""What is known of English words: likeness, opposites, negations, numerals, small talk.
+
+The lists are short and of the commonest words; a word that is in none of them is compared by its form alone. Text in
+other languages meets none of them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+NEGATIONS = frozenset(
+    """
+    ain cannot denied denies deny fail failed fails hardly lack lacked lacks neither never no nobody none nor not
+    nothing rarely refuse refused unable without
+    """.split()
+)
+"""Words that turn a statement into its opposite; ``n't`` is found by its ``t``."""
+
+CLITICS = NEGATIONS | frozenset(
+    """
+    ain aren d didn doesn don hadn hasn haven isn let ll m mustn re s shouldn t ve wasn weren won wouldn couldn
+    st nd rd th
+    """.split()
+)
+"""What apostrophes and numbers leave behind, and negations: no content of their own."""
+
+SMALL_TALK = frozenset(
+    """
+    absolutely actually agree agreed amazing awesome bet cool course definitely enjoy ever exactly fun funny glad good
+    great guess guy guys ha haha haven hear heard hello hey hi hmm hope interesting kind know like lol lot lots love
+    loved favorite favourite maybe mean nice nope oh ok okay perhaps pretty question really right sorry stuff sure tell
+    thank thanks thing things think believe try want well wish wonder wow yeah yep yes yup
+    """.split()
+)
+"""Words of conversation and opinion, which claim nothing about the subject."""
+
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+seventeen eighteen nineteen twenty".split()
+_ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth \
+fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
+_TENS = "thirty forty fifty sixty seventy eighty ninety".split()
+NUMERALS: dict[str, str] = {
+    **{word: str(value) for value, word in enumerate(_UNITS)},
+    **{word: str(value) for value, word in enumerate(_ORDINALS)},
+    **{word: str(value) for value, word in zip(range(30, 100, 10), _TENS, strict=True)},
+    **{"once": "1", "twice": "2", "double": "2", "triple": "3", "half": "0.5", "dozen": "12", "hundred": "100"},
+    **{"thousand": "1000", "million": "1000000", "billion": "1000000000", "trillion": "1000000000000"},
+}
+"""Numbers in words."""
+
+PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti", "sub")
+"""Before a word they make its opposite."""
+
+
+class Likeness(NamedTuple):
+    """Stems of like meaning and of opposite meaning, by stem."""
+
+    alike: dict[str, frozenset[str]]
+    opposite: dict[str, frozenset[str]]
+
+
+@cache
+def likeness() -> Likeness:
+    """The groups of ``data/english.txt``.
+
+    >>> "small" in likeness().opposite["big"], "larg" in likeness().alike["big"]
+    (True, True)
+    """
+    from .text import stem
+
+    alike: dict[str, set[str]] = {}
+    opposite: dict[str, set[str]] = {}
+    text = files(__package__).joinpath("data/english.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        sides = [stem(side.split(), "en") for side in line.split("|")]
+        for side in sides:
+            others = {word for other in sides if other is not side for word in other}
+            for word in side:
+                alike.setdefault(word, set()).update(set(side) - {word})
+                opposite.setdefault(word, set()).update(others - {word})
+    kept = {word: frozenset(found - alike[word]) for word, found in opposite.items()}
+    return Likeness({word: frozenset(found) for word, found in alike.items()}, kept)

@@ -1,0 +1,143 @@
+"""Words of a text with their places: what two texts share can then be shown in both.
+
+Rules of this file: every letter and digit of a text belongs to a word; the place of a word is where it stands in the
+text as given. A word's form is what is compared: case folded, Latin accents off, stemmed, numbers by value.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+from .english import CLITICS, NUMERALS
+from .numerals import by_value
+from .scripts import graphemes
+from .stopwords import ENGLISH
+from .text import stem
+
+_ASCII = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[A-Za-z]+")
+_SHAPE = re.compile(r"d+(?:[.,]d+)*|[am]+|(?:um*)+")
+_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
+_SUFFIXES = frozenset({"st", "nd", "rd", "th", "s"})
+"""What is written onto a number: 19th, 1980s."""
+
+
+class Words(NamedTuple):
+    """The words of a text as columns, in order.
+
+    ``forms`` are lower-case, ``stems`` what is compared (numbers by value); ``numbers`` has the value of a number in
+    digits or in words, else None; ``content`` says whether a word carries content; ``start`` and ``end`` are its place.
+    """
+
+    text: str
+    forms: list[str]
+    stems: list[str]
+    numbers: list[str | None]
+    content: list[bool]
+    start: list[int]
+    end: list[int]
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+
+class _Shapes(dict[int, str]):
+    """One letter for the kind of each character: a letter, m mark, d digit, u letter of an unspaced script."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = kind = self._kind(chr(code))
+        return kind
+
+    @staticmethod
+    def _kind(character: str) -> str:
+        category = unicodedata.category(character)
+        if character in ".,":
+            return character
+        if category == "Nd":
+            return "d"
+        if category[0] == "M" or character in "\u200c\u200d":
+            return "m"
+        if category[0] in "LN":
+            return "u" if graphemes(character) else "a"
+        return " "
+
+
+_SHAPES = _Shapes()
+
+
+def words_in(text: str) -> Words:
+    """The words of a text with their places.
+
+    A stretch of a script without spaces gives its pairs of neighbouring graphemes, which overlap.
+
+    >>> found = words_in("In 1,850 cafés")
+    >>> found.stems, [text[a:b] for text in [found.text] for a, b in zip(found.start, found.end)]
+    (['in', '1850', 'cafe'], ['In', '1,850', 'cafés'])
+    >>> words_in("退款期限").forms
+    ['退款', '款期', '期限']
+    """
+    places = [match.span() for match in _ASCII.finditer(text)] if text.isascii() else _places(text)
+    forms: list[str] = []
+    numbers: list[str | None] = []
+    content: list[bool] = []
+    start: list[int] = []
+    end: list[int] = []
+    for a, b in places:
+        form, number, carries = _form(text[a:b])
+        if number is None and form in _SUFFIXES and end and end[-1] == a and numbers[-1] is not None:
+            end[-1] = b
+            continue
+        forms.append(form)
+        numbers.append(number)
+        content.append(carries)
+        start.append(a)
+        end.append(b)
+    return Words(text, forms, stems_of(forms), numbers, content, start, end)
+
+
+def _places(text: str) -> list[tuple[int, int]]:
+    places: list[tuple[int, int]] = []
+    for match in _SHAPE.finditer(text.translate(_SHAPES)):
+        a, b = match.span()
+        if match[0][0] == "u":
+            starts = [a + at for at, kind in enumerate(match[0]) if kind == "u"]
+            bounds = [*starts, b]
+            pairs = list(zip(starts, bounds[2:], strict=False))
+            places += pairs or [(a, b)]
+        else:
+            places.append((a, b))
+    return places
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(word: str) -> tuple[str, str | None, bool]:
+    """The form of a word, its value as a number, and whether it carries content."""
+    form = word.lower()
+    if not word.isascii():
+        form = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word).casefold())
+        form = unicodedata.normalize("NFC", _ACCENTS.sub("", form))
+    if unicodedata.category(word[0]) == "Nd":
+        digits = "".join(str(unicodedata.digit(c)) if unicodedata.category(c) == "Nd" else c for c in word)
+        value = by_value(digits)
+        return value, value, True
+    carries = (len(form) > 1 or not form.isascii()) and form not in ENGLISH and form not in CLITICS
+    return form, NUMERALS.get(form), carries
+
+
+_STEMS: dict[str, str] = {}
+
+
+def stems_of(forms: list[str]) -> list[str]:
+    """The stems of forms, remembered."""
+    known = _STEMS
+    if len(known) > 1 << 17:
+        known.clear()
+    new = [form for form in {*forms} if form not in known]
+    if new:
+        ascii_ones = [form for form in new if form.isascii()]
+        others = [form for form in new if not form.isascii()]
+        known.update(zip(ascii_ones, stem(ascii_ones), strict=True))
+        known.update(zip(others, stem(others), strict=True))
+    return [known[form] for form in forms]
