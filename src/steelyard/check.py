@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
+from . import values
 from .dataset import queries_of
 from .errors import InputError, InputErrors, UnknownName
 from .intake import Intake
@@ -18,12 +20,11 @@ from .kinds import KINDS, kind_of
 from .lines import Line, read_lines
 from .names import did_you_mean
 from .records import Sample
-from .rows import Bad, decode_json
-from .samples import CheckResult, check_samples
+from .rows import Bad, decode_json, rows_of_file
+from .samples import CheckResult, samples_of
 from .testcases import read_cases
 from .trec_blocks import number
 from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
-from .values import identifier, kind_of as found, text as text_of
 
 
 def check(
@@ -44,13 +45,200 @@ def check(
     result = CheckResult(kind or "file")
     try:
         result.kind = kind or kind_of(path, encoding)
-        _CHECKS[result.kind](path, result, fields, encoding)
+        if result.kind == "beir":
+            _check_beir(path, result, encoding)
+        elif result.kind in ("run", "qrels"):
+            _check_table(path, result, encoding)
+        else:
+            _check_samples(path, result, fields, encoding)
     except InputErrors as errors:
         result.add(errors.problems)
     except InputError as error:
         result.add([error])
-    except FileNotFoundError as error:
-        result.add([InputError(str(error))])
     if result.rows == 0 and result.ok:
         result.add([InputError("nothing in it", path=path)])
     return result
+
+
+# Samples
+
+
+def _check_samples(path: Path, result: CheckResult, fields: Mapping[str, str] | None, encoding: str) -> None:
+    intake, looks = Intake(fields), _Looks()
+    try:
+        if result.kind in ("dataset", "recall"):
+            queries = queries_of(path, intake, encoding)
+            result.take((one if isinstance(one, list) else one.sample() for one in queries), looks)
+        elif result.kind in ("deepeval", "promptfoo"):
+            result.take(read_cases(path, result.kind, intake, encoding), looks)
+        else:
+            result.take(samples_of(rows_of_file(path, encoding), intake), looks)
+    finally:
+        result.remark(intake)
+        result.warnings += looks.told()
+
+
+class _Looks:
+    """What deserves a second look in samples: how often, and where first."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._questions: set[int] = set()
+
+    def __call__(self, sample: Sample) -> None:
+        texts, ids = sample.retrieved_contexts, sample.retrieved_ids
+        asked = None if sample.user_input is None else hash(sample.user_input)
+        for what, is_so in (
+            ("question asked before", asked in self._questions),
+            ("blank question", asked is not None and not (sample.user_input or "").strip()),
+            ("blank response", sample.response is not None and not sample.response.strip()),
+            ("blank reference", any(not text.strip() for text in sample.references)),
+            ("blank passage among the contexts", any(not text.strip() for text in texts or ())),
+            ("passage twice among the contexts", len(set(texts or ())) < len(texts or ())),
+            ("document twice in retrieved_ids", len(set(ids or ())) < len(ids or ())),
+            ("unequal number of contexts and ids", None not in (texts, ids) and len(texts or ()) != len(ids or ())),
+        ):
+            if is_so:
+                self._counts[what] += 1
+                self._first.setdefault(what, sample.id)
+        if asked is not None:
+            self._questions.add(asked)
+
+    def told(self) -> list[str]:
+        """One line for each finding."""
+        return [f"{what}: {count} samples, first {self._first[what]!r}" for what, count in self._counts.items()]
+
+
+# Runs and qrels
+
+Entry: TypeAlias = tuple[str, str, float]
+"""Query, document, and score or grade."""
+
+
+def _check_table(path: Path, result: CheckResult, encoding: str, see: Callable[[Entry], None] | None = None) -> None:
+    """Check a run (where that is the kind of the result) or a qrels file; ``see`` is shown each good line."""
+    hashes, positive = array("q"), dict[str, bool]()
+    for _, entry in _entries(path, result.kind, encoding):
+        result.rows += 1
+        if isinstance(entry, InputError):
+            result.add([entry])
+            continue
+        query, doc, value = entry
+        hashes.append(hash((query, doc)))
+        positive[query] = positive.get(query, False) or value > 0
+        if see is not None:
+            see(entry)
+    result.fields["queries"] = len(positive)
+    result.add(_repeated(path, result.kind, encoding, hashes))
+    nothing = [query for query, some in positive.items() if not some]
+    if result.kind != "run" and nothing:
+        result.warnings.append(f"nothing relevant: {len(nothing)} queries, first {nothing[0]!r}")
+
+
+def _entries(path: Path, kind: str, encoding: str) -> Iterator[tuple[int, Entry | InputError]]:
+    """The lines of a run or qrels file with their numbers; an InputError for one that is none."""
+    layout = Layout(tabs=False, header=False) if kind == "run" else None
+    for line in read_lines(path, encoding):
+        if not line.data.strip():
+            continue
+        if layout is None:
+            layout = Layout.of(line.data)
+            if layout.header:
+                continue
+        yield line.number, line.fault(path) or _entry(line, path, kind, layout)
+
+
+def _entry(line: Line, path: Path, kind: str, layout: Layout) -> Entry | InputError:
+    raw = line.data.split(b"\t") if layout.tabs else line.data.split()
+    cells = [cell.decode("utf-8").strip() for cell in raw]
+    wanted, shape = (6, RUN_LINE) if kind == "run" else (3, TSV_LINE) if layout.tabs else (4, QRELS_LINE)
+    if len(cells) != wanted:
+        found = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
+        return InputError(f"{found}, expected {wanted} ({shape})", path=path, line=line.number)
+    doc, given = cells[1 if layout.tabs else 2], cells[4 if kind == "run" else -1]
+    value, what = number(given), "score" if kind == "run" else "grade"
+    if value is None:
+        return InputError(f"expected a number, found {given!r}", path=path, line=line.number, field=what)
+    if not (cells[0] and doc):
+        return InputError("an id is empty", path=path, line=line.number)
+    return cells[0], doc, value
+
+
+def _repeated(path: Path, kind: str, encoding: str, hashes: array[int]) -> Iterator[InputError]:
+    """The lines that repeat a document of their query. Hashes tell whether there can be any."""
+    import numpy as np
+
+    ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
+    twice = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+    first: dict[tuple[str, str], int] = {}
+    for line, entry in _entries(path, kind, encoding) if twice else ():
+        if isinstance(entry, InputError) or hash(entry[:2]) not in twice:
+            continue
+        query, doc, _ = entry
+        if (line_before := first.setdefault((query, doc), line)) != line:
+            message = f"document {doc!r} is in query {query!r} already, from line {line_before}"
+            yield InputError(message, path=path, line=line)
+
+
+# BEIR folders
+
+
+def _check_beir(path: Path, result: CheckResult, encoding: str) -> None:
+    """Check corpus, queries and every qrels file of a folder, and whether they name the same ids."""
+    documents = _check_texts(path, "corpus.jsonl", result, encoding)
+    queries = _check_texts(path, "queries.jsonl", result, encoding)
+    result.fields |= {"documents": len(documents), "queries": len(queries)}
+    tables = [file for pattern in ("qrels.tsv*", "qrels/*.tsv*") for file in sorted(path.glob(pattern))]
+    if not tables:
+        result.add([InputError("no qrels.tsv and no qrels/*.tsv", path=path)])
+    for table in tables:
+        part, strangers = CheckResult("qrels"), (dict[str, None](), dict[str, None]())
+
+        def see(entry: Entry, strangers: tuple[dict[str, None], dict[str, None]] = strangers) -> None:
+            for one, known, strange in zip(entry, (queries, documents), strangers, strict=False):
+                if one not in known:
+                    strange[str(one)] = None
+
+        _check_table(table, part, encoding, see)
+        result.add(part.problems)
+        result.rows, result.more = result.rows + part.rows, result.more + part.more
+        for what, place, strange in zip(("queries", "documents"), ("queries", "corpus"), strangers, strict=True):
+            if strange:
+                part.warnings.append(f"not in {place}.jsonl: {len(strange)} {what}, first {next(iter(strange))!r}")
+        result.warnings += [f"{table.relative_to(path)}: {warning}" for warning in part.warnings]
+
+
+def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) -> set[str]:
+    """Check ``corpus.jsonl`` or ``queries.jsonl``; the ids in it."""
+    path = next((file for end in ("", ".gz", ".zst") if (file := folder / f"{name}{end}").is_file()), None)
+    ids, blank = set[str](), list[str]()
+    if path is None:
+        result.add([InputError(f"no {name}", path=folder)])
+        return ids
+    for line in read_lines(path, encoding):
+        if not line.data.strip():
+            continue
+        result.rows += 1
+        try:
+            key, text = _text_of(line)
+        except Bad as bad:
+            result.add([line.fault(path) or InputError(str(bad), path=path, line=line.number)])
+            continue
+        if key in ids:
+            result.add([InputError(f"the id {key!r} is taken by an earlier line", path=path, line=line.number)])
+        if not text.strip():
+            blank.append(key)
+        ids.add(key)
+    if blank:
+        result.warnings.append(f"{name}: no text: {len(blank)} rows, first {blank[0]!r}")
+    return ids
+
+
+def _text_of(line: Line) -> tuple[str, str]:
+    item = decode_json(line.data)
+    if not isinstance(item, dict):
+        raise Bad(f"expected an object, found {values.kind_of(item)}")
+    key = item.get("_id", item.get("id"))
+    parts = [item.get(name) or "" for name in ("title", "text")]
+    return values.identifier(key), "".join(values.text(part) for part in parts)

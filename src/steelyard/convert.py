@@ -14,12 +14,13 @@ from pathlib import Path
 from .beir import read_beir, write_beir, write_qrels_tsv
 from .dataset import Dataset, EvalQuery, write_dataset
 from .errors import InputError, UnknownName
+from .intake import Intake
 from .kinds import KINDS, kind_of, kind_to_write
 from .lines import read_utf8, suffix_of
 from .names import did_you_mean
 from .records import Sample
 from .rows import Bad, decode_json
-from .samples import gathered, given, read_samples, write_samples
+from .samples import gathered, given, read_samples, warned, write_samples
 from .testcases import YAML, read_cases, write_cases
 from .trec import read_qrels, read_run, write_qrels, write_run
 
@@ -118,7 +119,7 @@ def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> C
 
 def _cases_reader(kind: str) -> Callable[[Path, Mapping[str, str] | None, str], Contents]:
     def read(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
-        samples = gathered(read_cases(path, kind, fields=fields, encoding=encoding))
+        samples = gathered(read_cases(path, kind, Intake(fields, warned), encoding))
         return Contents(kind, samples, left=_beside_tests(path, encoding))
 
     return read

@@ -40,6 +40,7 @@ Progress: TypeAlias = Callable[[int, int, int, int, int, int, "float | None"], N
 """Told of done, undefined and failed cells, calls, cached replies, tokens and cost, at most ten times a second."""
 
 _TICK = 0.1
+_FEW, _TOGETHER = 8, 0.005
 _LEAST_LIVE = 64
 
 
@@ -271,9 +272,9 @@ class _Work:
         self._finish(Result(cell.key, found, error, trace.usage(), trace.requests, tuple(trace.flags), cell.repeat))
 
     def _finish(self, result: Result | BaseException) -> None:
-        """Hand a result over, together with those that finish in the same turn of the loop."""
+        """Hand a result over, together with others that finish at about the same time: waking a thread is dear."""
         if not self.finished:
-            self.loop.call_soon(self._hand_over)
+            self.loop.call_later(0.0 if len(self.tasks) < _FEW else _TOGETHER, self._hand_over)
         self.finished.append(result)
 
     def _hand_over(self) -> None:

@@ -103,13 +103,13 @@ def _place_batch(
     sizes = [len(ranking) for _, ranking in batch]
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     scores = np.empty(int(starts[-1]))
-    room = memoryview(scores).cast("B") if len(scores) else b""
+    room = memoryview(scores).cast("B") if len(scores) else bytearray()
     try:
         for start, size, (_, ranking) in zip(starts.tolist(), sizes, batch, strict=False):
             pack_into(f"{size}d", room, 8 * start, *ranking.values())  # twice as fast as numpy reads numbers
     except (StructError, TypeError, OverflowError):
         raise _no_number(batch, rows) from None
-    if np.isnan(scores).any():
+    if len(scores) and np.isnan(scores.min()):
         raise _no_number(batch, rows)
     hits, groups, hit_scores = [], [], []
     bounds = rows.starts.tolist()

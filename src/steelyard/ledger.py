@@ -99,6 +99,7 @@ class Ledger:
         self._waiting: list[tuple[str, str, Row]] = []
         self._unusable: list[Unusable] = []
         self._reader: sqlite3.Connection | None = None
+        self._stale, self._seen = True, 0.0
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -173,10 +174,22 @@ class Ledger:
     def _rows(self, query: str, key: str) -> list[Row]:
         with self._lock:
             reader = self._open_reader()
+            if reader is None:
+                return []
             try:
-                return [] if reader is None else reader.execute(query, (key,)).fetchall()
+                if self._stale or time.monotonic() - self._seen > _EVERY:
+                    self._look_again(reader)
+                return reader.execute(query, (key,)).fetchall()
             except sqlite3.Error as error:
                 raise self._unreadable(error) from None
+
+    def _look_again(self, reader: sqlite3.Connection) -> None:
+        """See what has been written meanwhile. In between, one look serves many queries, which is much cheaper."""
+        if reader.in_transaction:
+            reader.execute("COMMIT")
+        self._stale = False
+        reader.execute("BEGIN")
+        self._seen = time.monotonic()
 
     def _open_reader(self) -> sqlite3.Connection | None:
         if self._reader is None and self.path is not None and self.path.exists():
@@ -235,6 +248,7 @@ class Ledger:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._unreadable(error) from None
+        self._stale = True  # before the rows leave memory, so that no query misses them in both places
         del self._waiting[: len(batch)]
         for _, key, _ in batch:
             self._replies.pop(key, None)

@@ -104,12 +104,24 @@ class CheckResult:
             else:
                 self.more += 1
 
-    def tally(self, sample: Sample) -> None:
-        """Count a row and the fields that it gives."""
-        self.rows += 1
-        for name in Sample.__struct_fields__:
-            if given(sample, name):
-                self.fields[name] = self.fields.get(name, 0) + 1
+    def take(self, items: Iterable[Sample | list[InputError]], look: Callable[[Sample], None] | None = None) -> None:
+        """Count samples and the fields that they give, show each to ``look``, and take up the problems of bad rows."""
+        for item in items:
+            self.rows += 1
+            if not isinstance(item, Sample):
+                self.add(item)
+                continue
+            for name in Sample.__struct_fields__:
+                if given(item, name):
+                    self.fields[name] = self.fields.get(name, 0) + 1
+            if look is not None:
+                look(item)
+
+    def remark(self, intake: Intake, *, several: bool = False) -> None:
+        """Take up as warnings what an intake read with a caveat, with the file where there are several."""
+        for text, (place, count) in intake.remarks.items():
+            others = f" (and {count - 1} more rows)" if count > 1 else ""
+            self.warnings.append(f"{place if several else place._replace(path=None)}: {text}{others}")
 
     def raise_problems(self) -> None:
         """Raise what was found as one error: all listed problems, and how many more there are."""
@@ -120,30 +132,16 @@ class CheckResult:
             raise InputErrors([*self.problems, *rest])
 
 
-def check_samples(
-    source: object,
-    *,
-    fields: Mapping[str, str] | None = None,
-    encoding: str = "utf-8",
-    on_sample: Callable[[Sample], None] | None = None,
-) -> CheckResult:
+def check_samples(source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> CheckResult:
     """Read a source to its end and tell all that is wrong with it."""
     result, intake = CheckResult("samples"), Intake(fields)
     try:
-        for item in samples_of(_rows(source, encoding), intake):
-            if isinstance(item, Sample):
-                result.tally(item)
-                if on_sample is not None:
-                    on_sample(item)
-            else:
-                result.rows += 1
-                result.add(item)
+        result.take(samples_of(_rows(source, encoding), intake))
+    except InputErrors as errors:
+        result.add(errors.problems)
     except InputError as error:
-        result.add(error.problems if isinstance(error, InputErrors) else [error])
-    alone = isinstance(source, str | PathLike)
-    for text, (place, count) in intake.remarks.items():
-        others = f" (and {count - 1} more rows)" if count > 1 else ""
-        result.warnings.append(f"{place._replace(path=None) if alone else place}: {text}{others}")
+        result.add([error])
+    result.remark(intake, several=not isinstance(source, str | PathLike))
     return result
 
 

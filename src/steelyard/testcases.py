@@ -18,7 +18,7 @@ from .intake import Intake
 from .lines import read_utf8, suffix_of, writing
 from .records import Json, Sample
 from .rows import Place, Row, rows_of_file
-from .samples import read_samples, samples_of, warned
+from .samples import read_samples, samples_of
 
 Fields: TypeAlias = dict[str, object]
 
@@ -191,15 +191,12 @@ def _present(fields: Mapping[str, object]) -> Fields:
 # Files
 
 
-def read_cases(
-    path: Path, kind: str, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8"
-) -> Iterator[Sample | list[InputError]]:
+def read_cases(path: Path, kind: str, intake: Intake, encoding: str = "utf-8") -> Iterator[Sample | list[InputError]]:
     """The samples of deepeval cases or promptfoo tests (``kind``); in the place of a bad row, its problems."""
     turned = _of_promptfoo if kind == "promptfoo" else _of_deepeval
     rows = _yaml_rows(path, encoding) if suffix_of(path) in YAML else rows_of_file(path, encoding)
     return samples_of(
-        (row._replace(values=turned(row.values)) if isinstance(row.values, Mapping) else row for row in rows),
-        Intake(fields, warned),
+        (row._replace(values=turned(row.values)) if isinstance(row.values, Mapping) else row for row in rows), intake
     )
 
 

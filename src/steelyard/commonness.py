@@ -1,0 +1,27 @@
+"""How much a word tells: rare words tell more."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+UNKNOWN = 0.9
+"""The weight of words that are in no table: names, terms, words of other languages than English."""
+
+
+@cache
+def _table() -> dict[str, float]:
+    text = files(__package__).joinpath("data/commonness.json").read_bytes()
+    weights: dict[str, str] = msgspec.json.decode(text)["weights"]
+    return {stem: float(value) for value, stems in weights.items() for stem in stems.split()}
+
+
+def weight(stem: str) -> float:
+    """The weight of a stem from 0 to 1: the inverse document frequency of common English stems, on a log scale.
+
+    >>> weight("the") < weight("citi") < weight("zebra")
+    True
+    """
+    return _table().get(stem, UNKNOWN)
