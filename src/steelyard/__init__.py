@@ -124,6 +124,7 @@ if TYPE_CHECKING:
     from .metrics.scalars import (
         token_f1 as token_f1,
     )
+    from .ragas_bridge import as_ragas_dataset as as_ragas_dataset
     from .records import (
         Estimate as Estimate,
     )
@@ -187,6 +188,7 @@ _WHERE = {
     "text": ("normalize_answer",),
     "beir": ("read_beir", "write_beir"),
     "trec": ("read_qrels", "read_run"),
+    "ragas_bridge": ("as_ragas_dataset",),
     "samples": ("read_samples", "write_samples"),
     "records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),

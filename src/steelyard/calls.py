@@ -117,8 +117,10 @@ class _Attempt(Generic[Out]):
         self.error: Exception | None = None
         self.seconds = 0.0
         self._cancel: Callable[[], object] | None = None
+        self._lock = threading.Lock()
 
     def run(self, call: Callable[[], Out], done: SimpleQueue[_Attempt[Out]]) -> None:
+        result, error = None, None
         try:
             result = call()
             if inspect.isawaitable(result):
@@ -127,17 +129,19 @@ class _Attempt(Generic[Out]):
                 if self.given_up:
                     future.cancel()
                 result = future.result()  # type: ignore[assignment]
-            self.result = result
-        except Exception as error:  # noqa: BLE001 - as above
-            self.error = error
-        except BaseException as error:  # noqa: BLE001 - SystemExit in a system must not end a thread unheard
-            self.error = RuntimeError(f"{type(error).__name__}: {error}")
-        self.seconds = time.perf_counter() - self.started
+        except Exception as raised:  # noqa: BLE001 - as above
+            error = raised
+        except BaseException as raised:  # noqa: BLE001 - SystemExit in a system must not end a thread unheard
+            error = RuntimeError(f"{type(raised).__name__}: {raised}")
+        with self._lock:
+            if not self.given_up:
+                self.result, self.error, self.seconds = result, error, time.perf_counter() - self.started
         done.put(self)
 
     def give_up(self, deadline: float) -> None:
-        self.given_up, self.seconds = True, deadline
-        self.error = AskFailed("timeout", f"no result within {deadline:g} s")
+        with self._lock:
+            self.given_up, self.seconds = True, deadline
+            self.error = AskFailed("timeout", f"no result within {deadline:g} s")
         if self._cancel is not None:
             self._cancel()
 
@@ -162,7 +166,7 @@ class _Crew(Generic[In, Out]):
                 else:
                     self._begin(at, 1)
             self._begin_again()
-            for attempt in self._ended():
+            for attempt in self._ended() if self.live or self.later else ():
                 error = attempt.error
                 if error is not None:
                     pause = _again(error, attempt.number, self.patience.retries)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -65,6 +65,9 @@ class Config(Struct, forbid_unknown_fields=True):
     seed: int = 0
     encoding: str = "utf-8"
     outputs: Outputs = field(default_factory=Outputs)
+
+
+C = TypeVar("C", bound=Config)
 
 
 class MetricSettings(Struct, frozen=True):
@@ -127,7 +130,7 @@ _AT = re.compile(r" - at `(key in )?(?P<path>.+)`$")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`")
 
 
-def checked(plain: object, kind: type[Config], source: Path) -> Config:
+def checked(plain: object, kind: type[C], source: Path) -> C:
     """Plain data as a checked record; an unknown setting names the nearest one."""
     if not isinstance(plain, Mapping):
         raise InputError(f"expected settings by name, found {type(plain).__name__}", path=source)

@@ -250,13 +250,13 @@ class _Work:
     def _admit(self) -> None:
         """Begin the rules that wait."""
         while self.cells:
-            rank, cell = self.cells.popleft()
-            task = self.loop.create_task(self._conclude(cell, rank))
+            number, cell = self.cells.popleft()
+            task = self.loop.create_task(self._conclude(number, cell))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
 
-    async def _conclude(self, cell: Cell, rank: int) -> None:
-        trace = Trace(rank, cell.repeat)
+    async def _conclude(self, number: int, cell: Cell) -> None:
+        trace = Trace(number, cell.repeat, steps=not self.engine.purse.limited)
         found: Outcome | None = None
         error: Exception | None = None
         try:
@@ -289,6 +289,7 @@ class _Work:
             while True:
                 try:
                     got = await self._answer(wanted, trace)
+                    trace.next_step()
                 except _Fatal:
                     raise
                 except Exception as error:  # noqa: BLE001 - the rule decides what an error means
@@ -303,7 +304,7 @@ class _Work:
 
     async def _answer(self, wanted: Requests, trace: Trace) -> object:
         if isinstance(wanted, list):
-            parts = [Trace(trace.rank, trace.repeat) for _ in wanted]
+            parts = [trace.part() for _ in wanted]
             pairs = zip(wanted, parts, strict=True)
             replies = await asyncio.gather(*(self._one(one, part) for one, part in pairs), return_exceptions=True)
             for part in parts:

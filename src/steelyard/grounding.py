@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from .commonness import UNKNOWN, weight
+from .commonness import weight
 from .english import NEGATIONS, PREFIXES, SMALL_TALK, likeness
 from .placed import Words, words_in
 from .sentences import sentence_spans
@@ -26,6 +26,8 @@ KIN = 0.8
 """What a word of the same beginning counts for, times the share of letters that agree (politician for politics)."""
 _FAR = 6
 """Words between two neighbours of the response that still count as neighbours in a passage."""
+_AROUND = 12
+"""Words around a window in which a negation or an opposite still belongs to it."""
 _MONTHS = frozenset("januari februari march april june juli august septemb octob novemb decemb".split())
 _UNITS = frozenset(
     """
@@ -169,7 +171,7 @@ class _Sentence:
         near, _ = self._window(length + 4)
         wide, window = self._window(2 * length + 8)
         low, high = window
-        nearby = {word for word in self.passages.line[max(0, low - 4) : high + 5] if word is not None}
+        nearby = {word for word in self.passages.line[max(0, low - _AROUND) : high + _AROUND + 1] if word is not None}
         fragments = self._fragments()
         covered = sum(size for _, size, _ in fragments)
         missing = [at for at in self.core if self.stems[at] not in self.matches]
@@ -344,19 +346,16 @@ class _Sentence:
         return ""
 
     def _name_flags(self, missing: Iterable[int]) -> list[Flag]:
-        """Capitalised words that no passage holds; the first of a sentence is one only if it is no common word."""
+        """Capitalised words that no passage holds; the first word of a sentence is capitalised anyway."""
         text, start = self.words.text, self.words.start
         capital = [at for at in self.core if text[start[self.first + at]].isupper()]
         if len(capital) > 3 and len(capital) == len(self.core):
             return []  # a heading
         flags = []
         for at in missing:
-            if text[start[self.first + at]].isupper() and self.numbers[at] is None and (at or self._rare(at)):
+            if at and text[start[self.first + at]].isupper() and self.numbers[at] is None:
                 flags.append(self._flag("date" if self.stems[at] in _MONTHS else "name", at))
         return flags
-
-    def _rare(self, at: int) -> bool:
-        return self.weights[self.stems[at]] >= UNKNOWN
 
     def _opposites(self, nearby: set[str]) -> list[Flag]:
         """Words whose opposite is in the window, and they are not."""
@@ -378,7 +377,7 @@ class _Sentence:
         said = [at for at, form in enumerate(self.forms) if _negates(self.forms, at, form)]
         if not said:
             return []
-        low, high = max(0, window[0] - 6), window[1] + 7
+        low, high = max(0, window[0] - _AROUND), window[1] + _AROUND + 1
         passages = self.passages
         if window[1] >= window[0]:
             passage, _, _ = passages.source(window[0])

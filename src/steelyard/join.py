@@ -171,12 +171,12 @@ def place(
     """
     ordered, tied = _descending(scores, starts)
     low, high = starts[groups], starts[groups + 1]
-    better = _bisect(ordered, low, high, hit_scores, np.greater) - low
-    equal = _bisect(ordered, low, high, hit_scores, np.greater_equal) - low - better
-    ranks = better + 1
+    places = _first_not_above(ordered, low, high, hit_scores)
+    ranks = places - low + 1
+    shared = (places + 1 < high) & (ordered[np.minimum(places + 1, high - 1)] == hit_scores)
     seen: dict[tuple[int, int], list[Id]] = {}
-    for hit in np.flatnonzero(equal > 1).tolist():
-        group, first = int(groups[hit]), int(better[hit])
+    for hit in np.flatnonzero(shared).tolist():
+        group, first = int(groups[hit]), int(places[hit])
         if (group, first) not in seen:
             level = np.flatnonzero(scores[starts[group] : starts[group + 1]] == hit_scores[hit])
             names = ids(group, level.tolist())
@@ -205,16 +205,14 @@ def _descending(scores: Scores, starts: IntArray) -> tuple[Scores, BoolArray]:
     return scores, tied
 
 
-def _bisect(
-    ordered: Scores, low: IntArray, high: IntArray, sought: Scores, beats: Callable[[Scores, Scores], BoolArray]
-) -> IntArray:
-    """For each hit the end of the stretch of its group, descending, that beats the score sought."""
-    low, high = low.copy(), high.copy()
-    while (open_ := low < high).any():
+def _first_not_above(ordered: Scores, low: IntArray, high: IntArray, sought: Scores) -> IntArray:
+    """For each hit the first place in its stretch, descending, where nothing above the score sought is left."""
+    low, high = low.copy(), high - 1  # the hit itself is in the stretch
+    while (low < high).any():
         middle = (low + high) >> 1
-        further = open_ & beats(ordered[np.minimum(middle, len(ordered) - 1)], sought)
-        low[further] = middle[further] + 1
-        high[open_ & ~further] = middle[open_ & ~further]
+        above = ordered[middle] > sought
+        low = np.where(above, middle + 1, low)
+        high = np.where(above, high, middle)
     return low
 
 

@@ -1,7 +1,7 @@
 """How many calls one endpoint gets at once: as many as it takes, never more than it was given.
 
 Rules of this file: it knows no HTTP. A call holds a place from its start to its end; calls that wait are served
-by their rank, the oldest cell first, so none starves. When the endpoint pushes back the number of places
+by their rank, the oldest first, so none starves. When the endpoint pushes back the number of places
 halves; it climbs back with successes, fast to where it was pushed back and slowly beyond.
 """
 

@@ -19,11 +19,13 @@ class LitellmEndpoint(Endpoint):
     """``litellm:provider/model``. Keys are read by litellm from the variables that its providers name."""
 
     async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:  # noqa: ARG002
-        from litellm import acompletion
+        import litellm
 
+        litellm.suppress_debug_info = True  # it would print to the terminal
+        self._key_names = "the environment variable that litellm names for the provider"
         try:
             async with asyncio.timeout(self.deadline):
-                answer = await acompletion(**body, num_retries=0, max_retries=0)
+                answer = await litellm.acompletion(**body, num_retries=0, max_retries=0)
         except TimeoutError:
             raise
         except Exception as error:  # noqa: BLE001 - each provider has its own; their status says what they are

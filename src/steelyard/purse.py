@@ -36,6 +36,11 @@ class Purse:
         self._settled = False
         self._waiting: list[asyncio.Future[None]] = []
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.budget is not None or self.max_calls is not None
+
     async def reserve(self, estimate: float) -> None:
         """Set the cost of a call aside, or AskFailed of kind not_run."""
         if self.max_calls is not None and self.calls >= self.max_calls:

@@ -35,9 +35,9 @@ def plan(config: Config, *, base: Path) -> Plan:
     return plan_rag(
         samples,
         metrics=[one.name for one in settings(config)],
-        judge=_judge(config),
-        embedder=_embedder(config),
-        ledger=_ledger(config, base),
+        judge=judge_in(config),
+        embedder=embedder_in(config),
+        ledger=ledger_in(config, base),
         repeats=config.repeats,
     )
 
@@ -50,8 +50,8 @@ def run(config: Config, *, base: Path, progress: Progress | None = None) -> Outc
     report = evaluate_rag(
         read_samples(config.data, fields=config.fields or None, encoding=config.encoding),
         metrics=[one.name for one in asked],
-        judge=_judge(config),
-        embedder=_embedder(config),
+        judge=judge_in(config),
+        embedder=embedder_in(config),
         thresholds=thresholds,
         by=config.by,
         cluster=config.cluster,
@@ -59,7 +59,7 @@ def run(config: Config, *, base: Path, progress: Progress | None = None) -> Outc
         repeats=config.repeats,
         budget=config.budget,
         max_calls=config.max_calls,
-        ledger=_ledger(config, base),
+        ledger=ledger_in(config, base),
         offline=config.offline,
         confidence=config.confidence,
         seed=config.seed,
@@ -106,11 +106,13 @@ def _reason(reason: str | None, evidence: dict[str, Json]) -> Json:
     return reason if reason is not None else {key: value for key, value in evidence.items() if key != "traceback"}
 
 
-def _ledger(config: Config, base: Path) -> Path | None:
+def ledger_in(config: Config, base: Path) -> Path | None:
+    """Where replies are kept, by a configuration; None where it does not say."""
     return None if config.ledger is None else base / config.ledger
 
 
-def _judge(config: Config) -> LLMJudge | str | None:
+def judge_in(config: Config) -> LLMJudge | str | None:
+    """The judge of a configuration."""
     if not isinstance(config.judge, JudgeSettings):
         return config.judge
     from .judge import judge_of
@@ -118,7 +120,8 @@ def _judge(config: Config) -> LLMJudge | str | None:
     return replace(judge_of(config.judge.model), **_given(config.judge))
 
 
-def _embedder(config: Config) -> Embedder | str | None:
+def embedder_in(config: Config) -> Embedder | str | None:
+    """The embedder of a configuration."""
     if not isinstance(config.embedder, JudgeSettings):
         return config.embedder
     from .embedder import embedder_of

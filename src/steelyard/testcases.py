@@ -209,14 +209,26 @@ def write_cases(path: Path, samples: Iterable[Sample], kind: str) -> None:
     elif suffix == ".jsonl" and kind == "ragas":
         data = b"".join(msgspec.json.encode(case) + b"\n" for case in cases)
     elif suffix in YAML and kind == "promptfoo":
-        import yaml
-
-        data = yaml.safe_dump(cases, allow_unicode=True, sort_keys=False, width=120).encode("utf-8")
+        data = _yaml_of(cases)
     else:
         wanted = {"ragas": ".json or .jsonl", "deepeval": ".json", "promptfoo": ".json or .yaml"}[kind]
         raise InputError(f"{kind} is written as {wanted}", path=path)
     with writing(path) as file:
         file.write(data)
+
+
+def _yaml_of(cases: list[Fields]) -> bytes:
+    import yaml
+
+    class Exact(yaml.SafeDumper):
+        """A dumper that escapes the line ends of Unicode, which YAML otherwise folds into blanks."""
+
+    def quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        style = '"' if any(end in text for end in "\r\x85\u2028\u2029") else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Exact.add_representer(str, quoted)
+    return yaml.dump(cases, Dumper=Exact, allow_unicode=True, sort_keys=False, width=120).encode("utf-8")
 
 
 def _yaml_rows(path: Path, encoding: str) -> Iterator[Row]:

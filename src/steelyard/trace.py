@@ -18,16 +18,33 @@ class Cell(Struct, frozen=True):
     repeat: int = 0
 
 
-class Trace:
-    """The running account of one cell. ``rank`` is its place in every queue, ``repeat`` its draw."""
+_STEP = 1 << 40
 
-    def __init__(self, rank: int, repeat: int = 0) -> None:
-        self.rank, self.repeat = rank, repeat
+
+class Trace:
+    """The running account of one cell: its place in every queue, its draw, what it asked, what that cost.
+
+    Within the bounded number of cells that are alive, first requests go before second ones (``steps``), so that at
+    the end of a run few places stand empty while long rules finish alone. Where money may run out, cells are instead
+    finished in their order.
+    """
+
+    def __init__(self, number: int, repeat: int = 0, *, steps: bool = True) -> None:
+        self.rank, self.repeat = number, repeat
+        self._step = _STEP if steps else 0
         self.requests: list[str] = []
         self.flags: dict[str, None] = {}
         self.calls = self.cached = self.prompt_tokens = self.completion_tokens = self.embedded = self.estimated = 0
         self.cost: float | None = None
         self.seconds = 0.0
+
+    def part(self) -> Trace:
+        """An account for one of several requests that are answered together; to be added when it is."""
+        return Trace(self.rank, self.repeat)
+
+    def next_step(self) -> None:
+        """The rule has got its replies and asks on."""
+        self.rank += self._step
 
     def asked(self, keys: Iterable[str], flags: Iterable[str] = ()) -> None:
         """Ledger keys of a request, in the order of asking."""

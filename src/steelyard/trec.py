@@ -116,21 +116,19 @@ def _judgements(qrels: Qrels | Table | File, encoding: str) -> Judgements:
 
 def _fast_judgements(path: Path, encoding: str) -> Judgements:
     text, end = whole_text(reader_of(path, encoding))
-    begin = ROOM + len(text.buffer[ROOM:end]) - len(text.buffer[ROOM:end].lstrip())
-    stop = text.buffer.find(b"\n", begin, end) + 1
-    layout = Layout.of(bytes(text.buffer[begin:stop]))
-    if layout.header:
-        begin = stop
+    data = bytes(text.buffer[ROOM:end]).lstrip()
+    layout = Layout.of(data[: data.find(b"\n") + 1])
     check_text(text, end)
     fields, width = ((0, 1, 2), 3) if layout.tabs else ((0, 2, 3), 4)
-    queries, docs, grades = columns_of(text, begin, end, fields, width, tabs=layout.tabs)
+    columns = columns_of(text, end, fields, width, tabs=layout.tabs)
+    queries, docs, grades = (column.part(slice(int(layout.header), None)) for column in columns)
     if not len(queries.starts):
         raise Odd
-    columns = [[field.decode("utf-8") for field in text.fields(column)] for column in (queries, docs)]
+    ids = [[field.decode("utf-8") for field in text.fields(column)] for column in (queries, docs)]
     if layout.tabs:
-        columns = [[field.strip() for field in column] for column in columns]
+        ids = [[field.strip() for field in column] for column in ids]
     try:
-        return Judgements.of_columns(columns[0], columns[1], numbers_of(text, grades))
+        return Judgements.of_columns(ids[0], ids[1], numbers_of(text, grades))
     except InputError:  # a document judged twice: the careful reader knows the line
         raise Odd from None
 

@@ -52,7 +52,7 @@ class Text:
     """A buffer of bytes, readable by bytes and by overlapping words."""
 
     def __init__(self, size: int) -> None:
-        self.buffer = bytearray(ROOM + size + ROOM)
+        self.buffer = bytearray(b"x" * ROOM + bytes(size + ROOM))
         self.bytes = np.frombuffer(self.buffer, np.uint8)
         self.words = np.ndarray((len(self.buffer) - 7,), "<u8", self.buffer, strides=(1,))
 
@@ -91,35 +91,35 @@ class Text:
 
 
 def columns_of(
-    text: Text, begin: int, end: int, fields: Sequence[int], width: int, *, more: bool = False, tabs: bool = False
+    text: Text, end: int, fields: Sequence[int], width: int, *, more: bool = False, tabs: bool = False
 ) -> list[Column]:
-    """Some fields of the lines between two places of a buffer, the last line ended; Odd unless all have ``width``.
+    """Some fields of the lines of a buffer up to ``end``, the last line ended; Odd unless all have ``width`` fields.
 
     With ``more``, lines may have more fields, which are left out. Blank lines are no lines.
     """
-    part = text.bytes[begin:end]
+    part = text.bytes[:end]  # with the room before the text, so that places in it are places in the buffer
     blank = ((part >= 9) & (part <= 13)) if tabs else part <= 32
     lines = int(np.count_nonzero(part == 10))
-    if lines and not blank[0] and not (blank[1:] & blank[:-1]).any():
+    if lines and not blank[ROOM] and not (blank[1:] & blank[:-1]).any():
         ends = np.flatnonzero(blank)
         if len(ends) == lines * width and (part[ends[width - 1 :: width]] == 10).all():
-            return [_regular_column(ends, begin, field, width) for field in fields]
-    return _columns_of_any(part, blank, begin, fields, width, more=more)
+            return [_regular_column(ends, field, width) for field in fields]
+    return _columns_of_any(part[ROOM:], blank[ROOM:], fields, width, more=more)
 
 
-def _regular_column(ends: IntArray, begin: int, field: int, width: int) -> Column:
+def _regular_column(ends: IntArray, field: int, width: int) -> Column:
     """A field of lines whose fields end at every ``width``-th place."""
     if field:
-        starts = ends[field - 1 :: width] + (begin + 1)
+        starts = ends[field - 1 :: width] + 1
     else:
         starts = np.empty(len(ends) // width, dtype=np.int64)
-        starts[0] = begin
-        np.add(ends[width - 1 : -1 : width], begin + 1, out=starts[1:])
-    return Column(starts, ends[field::width] - starts + begin)
+        starts[0] = ROOM
+        np.add(ends[width - 1 : -1 : width], 1, out=starts[1:])
+    return Column(starts, ends[field::width] - starts)
 
 
 def _columns_of_any(
-    part: NDArray[np.uint8], blank: BoolArray, begin: int, fields: Sequence[int], width: int, *, more: bool
+    part: NDArray[np.uint8], blank: BoolArray, fields: Sequence[int], width: int, *, more: bool
 ) -> list[Column]:
     """Columns where blanks may come in runs, and lines may be empty."""
     after_blank = np.concatenate(([True], blank[:-1]))
@@ -131,7 +131,7 @@ def _columns_of_any(
     counts = counts[counts > 0]
     if (counts < width).any() or (not more and (counts > width).any()):
         raise Odd
-    return [Column(starts[at + field] + begin, sizes[at + field]) for field in fields]
+    return [Column(starts[at + field] + ROOM, sizes[at + field]) for field in fields]
 
 
 def numbers_of(text: Text, column: Column) -> FloatArray:
@@ -187,26 +187,24 @@ def _fixed_point(text: Text, column: Column) -> FloatArray | None:
 
     Up to fifteen digits are an exact double and so is the power of ten: their quotient is the nearest double.
     """
-    ends = column.starts + column.sizes
-    negative = text.bytes[column.starts] == 45
-    signed = bool(negative.any())
     first = text.field(column, 0)
     decimals = len(first) - 1 - first.rfind(b".") if b"." in first else 0
     points = int(decimals > 0)
-    whole_sizes = column.sizes - (decimals + points)
-    if signed:
-        whole_sizes -= negative
-    longest = int(whole_sizes.max())
-    if longest > 8 or decimals > 7 or int(whole_sizes.min()) < 1:
+    sizes = column.sizes - (decimals + points)
+    if signed := first.startswith(b"-"):
+        negative = text.bytes[column.starts] == 45
+        sizes -= negative
+    longest = int(sizes.max())
+    if longest > 8 or decimals > 7 or int(sizes.min()) < 1:
         return None
-    if points and (text.bytes[ends - (decimals + 1)] != 46).any():
-        return None
+    ends = column.starts + column.sizes
     digits = text.words[ends - (decimals + points + 8)]
-    kept = _HIGH_BYTES[whole_sizes]
     digits ^= _ZEROS
-    digits &= kept
+    digits &= _HIGH_BYTES[sizes]
     if points:
         fraction = text.words[ends - 8]
+        if ((fraction >> np.uint64(8 * (7 - decimals))).astype(np.uint8) != 46).any():
+            return None
         fraction ^= _ZEROS
         fraction &= _HIGH_BYTES[decimals]
         if longest + decimals <= 8:
@@ -273,7 +271,7 @@ def whole_queries(read: Reader, *, more: bool = False) -> Iterator[Block]:
         rest = last
         if last > ROOM:
             check_text(text, last)
-            columns = columns_of(text, ROOM, last, (0, 2, 4), 6, more=more)
+            columns = columns_of(text, last, (0, 2, 4), 6, more=more)
             groups = _groups(text, columns[0])
             rows = int(groups[-1 if done else -2])
             if rows:

@@ -41,7 +41,7 @@ def test_faults_drawn_per_call_leave_no_trace(serve: Serve) -> None:
     assert sum(server.faulted.values()) > 15
     assert all(one.error is None for one in results[True].values())
     assert_equal_where_untouched(results[True], results[False])
-    assert took[True] <= 1.5 * took[False] + 2 * deadline
+    assert took[True] <= 1.5 * took[False] + 3 * deadline  # a short run on a busy machine: a hang or two may come last
 
 
 def test_sticky_faults_fail_their_cells_alone_and_are_named(serve: Serve) -> None:

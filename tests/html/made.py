@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import accumulate
 
 import numpy as np
 from msgspec import structs
@@ -43,17 +44,19 @@ SYLLABLES = [
 TYPES = ("single", "temporal", "comparison", "unanswerable")
 JUDGED = ("faithfulness", "answer_correctness", "context_relevancy")
 LEXICAL = ("contains", "token_f1", "rouge_l")
-CONTEXTS, WORDS = 5, 80
+CONTEXTS, WORDS, KNOWN = 5, 80, 3_000
+WEIGHTS = [*accumulate(1 / rank for rank in range(1, KNOWN + 1))]
+"""Words are as unequally frequent as those of a language."""
 
 
-def made(n: int, *, seed: int = 0, failed: float = 0.01, shift: float = 0.0) -> Report:
+def made(n: int, *, seed: int = 0, failed: float = 0.01, shift: float = 0.0, length: int = WORDS) -> Report:
     """A report of ``n`` samples with five distinct contexts each, three judged and three lexical metrics, ndcg@10.
 
-    ``shift`` makes the system better (above 0) or worse; the data stay the same.
+    ``length`` is the number of words in a context. ``shift`` makes the system better (above 0) or worse; the data stay the same.
     """
     rng, luck = random.Random(seed), random.Random(seed)
     words = _vocabulary(rng)
-    samples = [_sample(number, rng, words) for number in range(n)]
+    samples = [_sample(number, rng, words, length) for number in range(n)]
     if shift:
         samples = [_rewritten(one, luck, words) if at % 3 == 0 else one for at, one in enumerate(samples)]
     report = Report(
@@ -81,17 +84,16 @@ def made(n: int, *, seed: int = 0, failed: float = 0.01, shift: float = 0.0) -> 
 
 
 def _vocabulary(rng: random.Random) -> list[str]:
-    return ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 3))) for _ in range(3000)]
+    return ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 3))) for _ in range(KNOWN)]
 
 
 def _sentence(rng: random.Random, words: list[str], count: int) -> str:
-    chosen = [words[min(int(rng.paretovariate(0.35)), len(words)) - 1] for _ in range(count)]
-    return " ".join(chosen).capitalize() + "."
+    return " ".join(rng.choices(words, cum_weights=WEIGHTS, k=count)).capitalize() + "."
 
 
-def _sample(number: int, rng: random.Random, words: list[str]) -> Sample:
+def _sample(number: int, rng: random.Random, words: list[str], length: int) -> Sample:
     contexts = [
-        " ".join(_sentence(rng, words, WORDS // 5) for _ in range(5)) + f" It is entry {number}.{at}."
+        " ".join(_sentence(rng, words, length // 5) for _ in range(5)) + f" It is entry {number}.{at}."
         for at in range(CONTEXTS)
     ]
     docs = [f"doc-{number}-{at}" for at in range(20)]

@@ -142,5 +142,7 @@ def test_the_policy_names_the_hashes_of_what_it_allows() -> None:
 
 def test_half_a_surrogate_pair_does_not_stop_a_page() -> None:
     """Text that no file can hold is mended, in the list and in the packed data."""
-    broken = Sample(id="a", user_input="half \ud83d", response="\udc00", retrieved_contexts=["\ud800"], tags={"t": "x"})
+    broken = Sample(
+        id="a", user_input="half \ud83d", response="\udc00", retrieved_contexts=["\ud800"], tags={"t": "\ud800"}
+    )
     page(evil(broken)).encode()

@@ -89,7 +89,7 @@ class Pipeline:
 )
 def test_every_shape_gets_question_and_number(system: object) -> None:
     """The question and the number of results arrive, whatever they are called."""
-    assert ("q", 3) == one(system)
+    assert one(system) == ("q", 3)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_shapes_that_take_no_number(system: object, expected: object) -> None:
 def test_a_retriever_with_a_number_of_its_own_stays_as_it_is() -> None:
     """The copy is asked for more, the user's object is not touched."""
     deep = Deep()
-    assert ("q", 50) == one(deep, 50)
-    assert 2 == deep.similarity_top_k
+    assert one(deep, 50) == ("q", 50)
+    assert deep.similarity_top_k == 2
 
 
 def test_type_errors_of_a_system_are_its_own() -> None:
@@ -137,12 +137,12 @@ def test_asynchronous_retrievers_can_be_searched() -> None:
         async def aretrieve(self, query: str, k: int) -> list[str]:
             return [query] * k
 
-    assert ["q", "q"] == searcher(Async())("q", 2)
+    assert searcher(Async())("q", 2) == ["q", "q"]
 
 
 def test_a_whole_system_is_a_retriever_by_its_hits() -> None:
     """A mapping with ids serves where a list does; a text does not."""
-    assert ["d1"] == [hit.id for hit in searcher(lambda _: {"answer": "a", "ids": ["d1"]})("q", 2)]  # type: ignore[attr-defined]
+    assert [hit.id for hit in searcher(lambda _: {"answer": "a", "ids": ["d1"]})("q", 2)] == ["d1"]  # type: ignore[attr-defined]
     with pytest.raises(WrongType, match="returns a list of results, not str"):
         searcher(lambda _: "d1")("q", 2)
 
@@ -154,7 +154,7 @@ def test_a_described_chain() -> None:
     )
     described = Described(chain, question="topic.name", answer="text", ids="found.*.ref", contexts="found.*.body")
     output = described.ask("q", 3)
-    assert ("q", ["d1"], "b", "mine") == (output.answer, output.ids, (output.hits or [])[0].text, described.name)
+    assert (output.answer, output.ids, (output.hits or [])[0].text, described.name) == ("q", ["d1"], "b", "mine")
 
 
 def test_names() -> None:
@@ -163,4 +163,4 @@ def test_names() -> None:
     def mine() -> None: ...
 
     names = [name_of(one) for one in (SimpleNamespace(name="bm25"), mine, lambda: None, WithSearch())]
-    assert ["bm25", "mine", "function", "WithSearch"] == names
+    assert names == ["bm25", "mine", "function", "WithSearch"]

@@ -15,7 +15,7 @@ from steelyard.errors import AskFailed, InputError
 def test_errors_are_results() -> None:
     """What one call raises does not touch the others."""
     found = {one.at: one for one in call_all([1, 0, 2], lambda n: 2 // n)}
-    assert [2, None, 1] == [found[at].result for at in range(3)]
+    assert [found[at].result for at in range(3)] == [2, None, 1]
     assert isinstance(found[1].error, ZeroDivisionError)
 
 
@@ -32,7 +32,7 @@ def test_failed_calls_are_made_again(patience: Patience, monkeypatch: pytest.Mon
         return name
 
     found = {one.at: one for one in call_all(["steady", "shaky"], call, patience)}
-    assert [("steady", 1), ("shaky", 3)] == [(found[at].result, found[at].attempts) for at in range(2)]
+    assert [(found[at].result, found[at].attempts) for at in range(2)] == [("steady", 1), ("shaky", 3)]
 
 
 @pytest.mark.parametrize("patience", [Patience(1, None, 3), Patience(1, 5.0, 3)])
@@ -43,7 +43,7 @@ def test_what_no_retry_can_mend_is_final(patience: Patience) -> None:
         raise AskFailed("rejected", "HTTP 400")
 
     (found,) = call_all([1], call, patience)
-    assert 1 == found.attempts
+    assert found.attempts == 1
 
 
 def test_a_hanging_call_is_given_up() -> None:
@@ -59,8 +59,8 @@ def test_a_hanging_call_is_given_up() -> None:
     found = {one.at: one for one in call_all([0, 1, 2, 3], call, Patience(1, 0.15))}
     release.set()
     assert time.perf_counter() - started < 5
-    assert [0, None, 2, 3] == [found[at].result for at in range(4)]
-    assert "timeout: no result within 0.15 s" == str(found[1].error)
+    assert [found[at].result for at in range(4)] == [0, None, 2, 3]
+    assert str(found[1].error) == "timeout: no result within 0.15 s"
 
 
 def test_as_many_at_once_as_there_are_places() -> None:
@@ -77,8 +77,8 @@ def test_as_many_at_once_as_there_are_places() -> None:
         with lock:
             live -= 1
 
-    assert 12 == len(list(call_all(range(12), call, Patience(4))))
-    assert 4 == most
+    assert len(list(call_all(range(12), call, Patience(4)))) == 12
+    assert most == 4
 
 
 def test_awaitables_are_awaited_in_one_loop() -> None:
@@ -90,13 +90,13 @@ def test_awaitables_are_awaited_in_one_loop() -> None:
         await asyncio.sleep(0)
         return n
 
-    assert [1, 2] == [one.result for one in call_all([1, 2], call)]
+    assert [one.result for one in call_all([1, 2], call)] == [1, 2]
 
     async def inside() -> list[object]:
         return sorted(one.result for one in call_all([1, 2], call, Patience(2)))  # type: ignore[type-var]
 
-    assert [1, 2] == asyncio.run(inside())
-    assert 1 == len(loops)
+    assert asyncio.run(inside()) == [1, 2]
+    assert len(loops) == 1
 
 
 def test_a_hanging_coroutine_is_cancelled() -> None:

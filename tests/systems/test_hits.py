@@ -65,7 +65,7 @@ def test_a_text_alone_is_a_hit_where_ids_are_not_needed() -> None:
 def test_chunks_count_as_their_document_at_its_best_rank() -> None:
     """Several chunks of a document are one document, and the repeats are counted."""
     hits = [{"id": "a#1", "metadata": {"source": "a"}}, "b", {"id": "a#2", "metadata": {"source": "a"}}, "c"]
-    assert (["a", "b"], 1) == document_ids(hits, 2)
+    assert document_ids(hits, 2) == (["a", "b"], 1)
 
 
 @pytest.mark.parametrize("result", ["d1", b"d1", None, 5, {"no": "list"}])
@@ -77,8 +77,8 @@ def test_what_is_no_list_of_results(result: object) -> None:
 
 def test_wrapped_lists() -> None:
     """Components that wrap their documents are looked into."""
-    assert ["d1"] == listed({"documents": ["d1"]})
-    assert ["d1"] == listed(SimpleNamespace(hits=["d1"]))
+    assert listed({"documents": ["d1"]}) == ["d1"]
+    assert listed(SimpleNamespace(hits=["d1"])) == ["d1"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_contexts_and_ids_of_unequal_number() -> None:
 
 def test_answers() -> None:
     """An answerer's result is a text, a message, or an object with one."""
-    assert ["a", "b", "c"] == [answer_of(one) for one in ("a", SimpleNamespace(content="b"), {"answer": "c"})]
+    assert [answer_of(one) for one in ("a", SimpleNamespace(content="b"), {"answer": "c"})] == ["a", "b", "c"]
     with pytest.raises(WrongType, match="an answer is a text"):
         answer_of(5)
 

@@ -23,7 +23,7 @@ from ..gate import Rule
 from ..report import Report
 from . import html_view as view
 from . import html_where as where
-from .html_data import data
+from .html_data import data, mended
 from .table import estimates, failures, remedies
 
 if TYPE_CHECKING:
@@ -77,14 +77,9 @@ def page(
 def fragment(report: Report) -> str:
     """A small table for notebooks, without style and script."""
     table = estimates(report)
-    return _environment().get_template("fragment.html.j2").render(
-        title=view.title(report),
-        what=view.what(report),
-        total=len(report.ids),
-        verdict=view.verdict(report),
-        head=table.head,
-        rows=table.rows,
-    )  # fmt: skip
+    values = {"title": view.title(report), "what": view.what(report), "total": len(report.ids)}
+    template = _environment().get_template("fragment.html.j2")
+    return whole(template.render(verdict=view.verdict(report), head=table.head, rows=table.rows, **values))
 
 
 def level(report: Report) -> str:
@@ -96,18 +91,18 @@ def level(report: Report) -> str:
 def rendered(template: str, scripts: Sequence[str], **values: object) -> str:
     """One of our templates with its scripts and style put in, and their hashes in its policy."""
     script, style = _script(tuple(scripts)), _style()
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            version=__version__,
-            script=Markup(script),  # noqa: S704 - our own file
-            style=Markup(style),  # noqa: S704 - our own file
-            script_hash=_hash(script),
-            style_hash=_hash(style),
-            **values,
-        )
-    )
+    own = {"script": Markup(script), "style": Markup(style)}  # noqa: S704 - our own files
+    hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
+    return whole(_environment().get_template(template).render(version=__version__, **own, **hashes, **values))
+
+
+def whole(html: str) -> str:
+    """A page that can be written: half a surrogate pair in it becomes the replacement character."""
+    try:
+        html.encode()
+    except UnicodeEncodeError:
+        return mended(html)
+    return html
 
 
 @cache
@@ -116,14 +111,18 @@ def _environment() -> Environment:
 
     made = Environment(loader=FileSystemLoader(str(ASSETS)), autoescape=True, undefined=StrictUndefined)
     filters: dict[str, Callable[..., object]] = {
-        "fragment": lambda select: "q=" + quote(select, safe=""),
-        "pair": lambda item: f"{item[0]}={quote(item[1], safe='')}",
+        "fragment": lambda select: f"q={_quoted(select)}",
+        "pair": lambda item: f"{item[0]}={_quoted(item[1])}",
         "percent": view.percent,
         "as_name": where.quoted_name,
         "breakable": breakable,
     }
     made.filters.update(filters)
     return made
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="replace")
 
 
 def breakable(name: str) -> Markup:

@@ -1,6 +1,7 @@
 """Where the question goes and where the answer stands, for systems that speak JSON in words of their own.
 
-Paths are steps joined by points; ``*`` is every item of a list: ``data.sources.*.id``.
+Paths are steps joined by points, each a key, an attribute or a number; ``*`` is every item of a list:
+``data.sources.*.id``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ..errors import AskFailed
-from ..fields import Source
 from ..records import Json, Usage
 from .calling import One, called, caller_of, name_of
 from .hits import Hit
@@ -45,8 +45,7 @@ class Paths(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         path = getattr(self, name)
         if path is None:
             return None
-        steps = path.split(".")
-        found = Source("", tuple(steps)).of({"": reply})
+        found = follow(reply, path.split("."))
         if found is None:
             raise AskFailed("bad_output", f"no {path} in the reply: {str(reply)[:120]}")
         return found
@@ -78,6 +77,25 @@ def _hits(
         )
         for at in range(len(given[0]))
     ]
+
+
+def follow(value: object, path: Sequence[str]) -> object:
+    """What stands at a path of keys, attributes, numbers and ``*``; None where it leads nowhere.
+
+    >>> follow({"hits": [{"id": "d1"}, {"id": "d2"}]}, ["hits", "*", "id"])
+    ['d1', 'd2']
+    """
+    for at, step in enumerate(path):
+        if isinstance(value, list | tuple):
+            if step == "*":
+                found = [follow(item, path[at + 1 :]) for item in value]
+                return None if any(one is None for one in found) else found
+            value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
+        elif isinstance(value, Mapping):
+            value = value.get(step)
+        else:
+            value = None if step.startswith("_") else getattr(value, step, None)
+    return value
 
 
 def put(body: Mapping[str, Json], path: str, value: Json) -> dict[str, Json]:

@@ -50,7 +50,7 @@ def hit_of(result: object, *, need_id: bool = True) -> Hit:
     if isinstance(inner, str | int):
         return Hit(_id(inner, result), score=score)
     source, own = _id(_source(inner), result), _id(_own_id(inner), result)
-    text = next((value for name in TEXT_FIELDS if isinstance(value := _part(inner, name), str)), None)
+    text = next((str(value) for name in TEXT_FIELDS if isinstance(value := _part(inner, name), str)), None)
     if source is None and own is None and (need_id or text is None):
         raise InputError(
             f"a result without a document id: {str(result)[:120]!r} (expected an id, a pair, a hit or a mapping)"

@@ -51,11 +51,11 @@ def output_of(result: object) -> Output:
     if isinstance(result, Output):
         return result
     if isinstance(result, str):
-        return Output(answer=result)
+        return Output(answer=str(result))  # a plain text, whatever class of text it was
     if result is None:
         raise WrongType("the system returned nothing")
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str) and _is_list(result[1]):
-        return Output(_hits(result[1]), result[0])
+        return Output(_hits(result[1]), str(result[0]))
     if isinstance(result, list | tuple):
         return Output(_hits(result))
     answer, hits, ids = _first(result, ANSWER_FIELDS), _first(result, HIT_FIELDS), _first(result, IDS_FIELDS)
@@ -74,10 +74,10 @@ def answer_of(result: object) -> str:
     'Ada'
     """
     if isinstance(result, str):
-        return result
+        return str(result)
     for name in (*ANSWER_FIELDS, "content", "text"):
         if isinstance(found := _part(result, name), str):
-            return found
+            return str(found)
     raise WrongType(f"an answer is a text, not {type(result).__name__}")
 
 
@@ -87,7 +87,7 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
         raise WrongType(f"expected a list of ids, found {type(ids).__name__}")
     if hits is None:
         return None if ids is None else _hits(ids)
-    found = [Hit(text=hits)] if isinstance(hits, str) else _hits(hits, texts=True)
+    found = [Hit(text=str(hits))] if isinstance(hits, str) else _hits(hits, texts=True)
     if ids is None:
         return found
     named = _hits(ids)
@@ -100,7 +100,7 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
 
 def _hits(results: object, *, texts: bool = False) -> list[Hit]:
     if texts:
-        return [Hit(text=one) if isinstance(one, str) else hit_of(one, need_id=False) for one in listed(results)]
+        return [Hit(text=str(one)) if isinstance(one, str) else hit_of(one, need_id=False) for one in listed(results)]
     return [hit_of(one, need_id=False) for one in listed(results)]
 
 

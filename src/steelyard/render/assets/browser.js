@@ -189,6 +189,18 @@ function lastGrows(columns) {
   return [...columns.slice(0, -1), { ...last, kind: `${last.kind} last` }];
 }
 
+/** Keep a part of the page for print alone, and out of the document until then. */
+function setAside(part) {
+  const kept = [...part.childNodes];
+  part.hidden = true;
+  part.replaceChildren();
+  const print = matchMedia("print");
+  const show = () => part.replaceChildren(...(print.matches ? kept : []));
+  print.addEventListener("change", show);
+  window.addEventListener("beforeprint", () => part.replaceChildren(...kept));
+  window.addEventListener("afterprint", () => part.replaceChildren());
+}
+
 /** Unpack the data, make the view, and take the place of the list that needs no script. */
 async function start(viewOf) {
   let store;
@@ -198,7 +210,7 @@ async function start(viewOf) {
     byId("unscripted")?.append(` This browser cannot unpack the table (${error.name}); what stands below is in the page itself.`);
     return;
   }
-  byId("worst").hidden = true;
+  setAside(byId("worst"));
   byId("browser").hidden = false;
   const view = viewOf(store);
   const browser = new Browser(view);

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints our figures beside those of the peers that are installed, in one run."""

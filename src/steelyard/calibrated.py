@@ -1,0 +1,59 @@
+"""Counts to a probability: logistic models whose coefficients are data, with where they came from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+from .errors import InputError
+from .records import Json
+
+
+class Model(Struct, frozen=True, forbid_unknown_fields=True):
+    """A logistic model: ``coefficients`` by the name of a count, in its own unit.
+
+    ``provenance`` says what was fitted to what, when and by which script; ``threshold`` is the probability from which
+    on a sample counts as good.
+    """
+
+    name: str
+    revision: int
+    intercept: float
+    coefficients: dict[str, float]
+    threshold: float
+    provenance: dict[str, Json]
+
+    def probability(self, counts: Mapping[str, float]) -> float:
+        """1 / (1 + exp(-(intercept + sum of coefficient x count))), rounded to 1e-9 so that it is the same anywhere.
+
+        >>> Model("m", 1, 0.0, {"near": 2.0}, 0.5, {}).probability({"near": 0.0})
+        0.5
+        """
+        logit = self.intercept + math.fsum(value * counts[name] for name, value in self.coefficients.items())
+        return round(1 / (1 + math.exp(-max(-700.0, min(700.0, logit)))), 9)
+
+    def terms(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """What each count adds to the logit, for those that add something."""
+        terms = {name: round(value * counts[name], 4) for name, value in self.coefficients.items()}
+        return {"intercept": round(self.intercept, 4), **{name: term for name, term in terms.items() if term}}
+
+
+@cache
+def model(name: str) -> Model:
+    """The model of a name, from ``data/NAME.json``.
+
+    >>> sorted(model("faithfulness").provenance)[:2]
+    ['cross_validated', 'fitted_on']
+    """
+    try:
+        found = msgspec.json.decode(files(__package__).joinpath(f"data/{name}.json").read_bytes(), type=Model)
+    except (FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"no usable coefficients for {name}: {error}", path=f"data/{name}.json") from None
+    if not found.provenance:
+        raise InputError("coefficients without provenance", path=f"data/{name}.json")
+    return found

@@ -1,0 +1,135 @@
+"""A corpus: the documents that systems search, from a folder of texts, a BEIR folder or a file of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+from .errors import InputError
+from .judgements import identifier
+from .lines import read_utf8, suffix_of
+from .records import Span
+from .rows import Row, rows_of_file
+from .values import plain_value
+
+ID_COLUMNS = ("_id", "id", "chunk_id", "doc_id", "docid", "document_id", "source")
+TEXT_COLUMNS = ("text", "contents", "content", "body", "page_content", "passage")
+SOURCE_COLUMNS = ("source", "source_id", "doc", "doc_id", "document_id", "parent")
+START_COLUMNS = ("start", "start_index", "start_char_idx", "offset")
+PLAIN = (".txt", ".text", ".md", ".markdown", ".rst")
+"""Suffixes of text files that are documents."""
+
+
+@dataclass
+class Corpus:
+    """Texts by id. ``places`` says where a chunk stands in its source, for those that know."""
+
+    name: str
+    texts: dict[str, str] = field(default_factory=dict)
+    places: dict[str, Span] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def read_corpus(path: str | PathLike[str], *, encoding: str = "utf-8") -> Corpus:
+    """The corpus at a path: a BEIR folder (``corpus.jsonl``), a folder of text files, or a file of rows.
+
+    Text files (``.txt``, ``.md``, ``.rst``) are documents under their path in the folder. Rows (JSONL, JSON, CSV, TSV,
+    Parquet) have an id (``_id``, ``id``, ``doc_id``), a text and perhaps a title, which goes before the text on a line
+    of its own; a chunk may name its source and where it starts there (``source``, ``start``), at the top or in its
+    ``metadata``. Raises InputError with file and line; an empty corpus is one.
+    """
+    source = Path(path)
+    if source.is_dir():
+        found = next(
+            (file for suffix in ("", ".gz", ".zst") if (file := source / f"corpus.jsonl{suffix}").is_file()), None
+        )
+        corpus = Corpus(source.name) if found is None else _of_rows(found, source.name, encoding)
+        if found is None:
+            _add_files(corpus, source, encoding)
+    else:
+        corpus = _of_rows(source, source.name.partition(".")[0], encoding)
+    if not corpus.texts:
+        raise InputError(f"no documents (looked for corpus.jsonl and for {', '.join(PLAIN)} files)", path=source)
+    return corpus
+
+
+def _add_files(corpus: Corpus, folder: Path, encoding: str) -> None:
+    others = 0
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if not file.is_file() or any(part.startswith(".") for part in parts):
+            continue
+        if suffix_of(file) not in PLAIN:
+            others += 1
+            continue
+        text = read_utf8(file, encoding).decode("utf-8")
+        if text.strip():
+            corpus.texts["/".join(parts)] = text
+    if others:
+        corpus.notes.append(f"{others} files that are no text ({', '.join(PLAIN)}) were left out")
+
+
+def _of_rows(path: Path, name: str, encoding: str) -> Corpus:
+    corpus = Corpus(name)
+    blank = 0
+    for row in rows_of_file(path, encoding):
+        key, text, place = _document(row)
+        if key in corpus.texts:
+            raise row.place.error(f"the id {key!r} is taken by an earlier row")
+        blank += not text.strip()
+        corpus.texts[key] = text
+        if place is not None:
+            corpus.places[key] = place
+    if blank:
+        corpus.notes.append(f"{blank} documents are blank")
+    return corpus
+
+
+def _document(row: Row) -> tuple[str, str, Span | None]:
+    """The id, the text and the place of a row."""
+    if isinstance(row.values, InputError):
+        raise row.values
+    if not isinstance(row.values, Mapping):
+        raise row.place.error("expected an object with an id and a text")
+    values = {str(name): plain_value(value) for name, value in row.values.items()}
+    metadata = values.get("metadata") or values.get("meta")
+    inner = metadata if isinstance(metadata, Mapping) else {}
+    found = next((values[name] for name in ID_COLUMNS if values.get(name) is not None), None)
+    if found is None:
+        raise row.place.error(f"no id (expected one of {', '.join(ID_COLUMNS[:4])})")
+    try:
+        key = identifier(found, "_id")
+    except InputError as error:
+        raise row.place.error(error.message, error.field) from None
+    body = next((values[name] for name in TEXT_COLUMNS if values.get(name) is not None), "")
+    title = values.get("title") or ""
+    for name, value in (("text", body), ("title", title)):
+        if not isinstance(value, str):
+            raise row.place.error(f"expected a text, found {value!r}", name)
+    assert isinstance(body, str)
+    assert isinstance(title, str)
+    return key, f"{title}\n{body}" if title.strip() else body, _place(key, body, values, inner)
+
+
+def _place(key: str, body: str, values: Mapping[str, object], inner: Mapping[object, object]) -> Span | None:
+    both = list(_both(values, inner, SOURCE_COLUMNS))
+    source = next((value for value in both if isinstance(value, str) and value != key), None)
+    start = next((value for value in _both(values, inner, START_COLUMNS) if _is_offset(value)), None)
+    if source is None or not isinstance(start, int):
+        return None
+    return Span(source, start, start + len(body))
+
+
+def _both(values: Mapping[str, object], inner: Mapping[object, object], names: tuple[str, ...]) -> Iterator[object]:
+    for name in names:
+        yield values.get(name)
+        yield inner.get(name)
+
+
+def _is_offset(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

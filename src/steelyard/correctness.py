@@ -1,0 +1,95 @@
+"""How far a response says what a reference says: counts of shared words, whole, in order, by weight."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from .commonness import weight
+from .english import NEGATIONS
+from .placed import words_in
+from .scripts import joined
+from .text import normal_form, tokens_of
+
+ASKED = 1.0
+"""What a word counts for that the question holds already, against 1 for a word that only the answer brings."""
+
+
+class _Side(NamedTuple):
+    """What is compared of a text: normal form, tokens, stems in order, content stems, numbers, negation."""
+
+    normal: str
+    tokens: Counter[str]
+    stems: list[str]
+    content: Counter[str]
+    bigrams: frozenset[tuple[str, str]]
+    numbers: frozenset[str]
+    digits: frozenset[str]
+    negated: bool
+
+
+@lru_cache(maxsize=512)
+def _side(text: str) -> _Side:
+    words = words_in(text)
+    content = Counter([stem for stem, carries in zip(words.stems, words.content, strict=True) if carries])
+    return _Side(
+        joined(normal_form(text)),
+        Counter(tokens_of(text)),
+        words.stems,
+        content or Counter(words.stems),
+        frozenset(pairwise(words.stems)),
+        frozenset([number for number in words.numbers if number is not None]),
+        frozenset([stem for stem in words.stems if stem[:1].isdigit()]),
+        any(form in NEGATIONS or form == "t" for form in words.forms),
+    )
+
+
+def compared(response: str, reference: str, question: str = "") -> dict[str, float]:
+    """The counts of one response against one reference; words of the question count for little.
+
+    >>> counts = compared("It was Ada Lovelace.", "Ada Lovelace", "Who wrote it?")
+    >>> counts["contains"], counts["recall"], counts["negation"]
+    (1.0, 1.0, 0.0)
+    """
+    from rapidfuzz.distance import LCSseq
+    from rapidfuzz.fuzz import partial_ratio, ratio
+
+    ours, theirs = _side(response), _side(reference)
+    asked = _side(question).content
+    mine = {stem: weight(stem) * (ASKED if stem in asked else 1.0) for stem in ours.content}
+    wanted = {stem: weight(stem) * (ASKED if stem in asked else 1.0) for stem in theirs.content}
+    total, all_mine = sum(wanted.values()), sum(mine.values())
+    shared = sum([value for stem, value in wanted.items() if stem in mine or stem in ours.numbers])
+    new = {stem: value for stem, value in mine.items() if stem not in asked}
+    told = sum([value for stem, value in new.items() if stem in wanted])
+    absent = theirs.digits - ours.numbers
+    glued = theirs.normal.replace(" ", "")
+    shorter = len(theirs.normal) <= len(ours.normal)
+    return {
+        "token_f1": _f1(_common(ours.tokens, theirs.tokens), ours.tokens.total(), theirs.tokens.total()),
+        "content_f1": _f1(_common(ours.content, theirs.content), ours.content.total(), theirs.content.total()),
+        "weighted_f1": 2 * shared / (all_mine + total) if total and all_mine else 0.0,
+        "recall": shared / total if total else 0.0,
+        "told": told / sum(new.values()) if new else 0.0,
+        "ordered": _f1(LCSseq.similarity(ours.stems, theirs.stems), len(ours.stems), len(theirs.stems)),
+        "bigrams": _f1(len(ours.bigrams & theirs.bigrams), len(ours.bigrams), len(theirs.bigrams)),
+        "contains": float(bool(theirs.normal) and f" {normal_form(reference)} " in f" {normal_form(response)} "),
+        "letters": float(bool(glued) and glued in ours.normal.replace(" ", "")),
+        "fuzzy": (partial_ratio if shorter else ratio)(theirs.normal, ours.normal) / 100 if theirs.normal else 0.0,
+        "numbers_wrong": sum([wanted[stem] for stem in absent]) / total
+        if absent and ours.digits - theirs.digits - _side(question).digits
+        else 0.0,
+        "negation": float(ours.negated != theirs.negated),
+    }
+
+
+def _common(one: Counter[str], other: Counter[str]) -> int:
+    if len(one) > len(other):
+        one, other = other, one
+    return sum([min(count, other[key]) for key, count in one.items() if key in other])
+
+
+def _f1(shared: float, ours: int, theirs: int) -> float:
+    return 2 * shared / (ours + theirs) if ours and theirs else 0.0

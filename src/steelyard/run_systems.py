@@ -1,0 +1,151 @@
+"""Run a configuration of systems: every system with every setting over one set, side by side, with what each took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from .config import settings
+from .corpus import Corpus, read_corpus
+from .dataset import digest_of
+from .errors import InputError
+from .evaluate_samples import plan_rag
+from .evaluate_system import Set, evaluate_system, read_set
+from .gate import Rule, rules
+from .line_up import Place, line_up
+from .plan import Plan
+from .report import DatasetNote, Report
+from .run_config import embedder_in, judge_in, ledger_in, write
+from .samples import read_samples
+from .system_config import SystemsConfig, variants
+from .systems.making import Making
+from .trec import write_run
+
+if TYPE_CHECKING:
+    from .engine import Progress
+
+
+class Outcome(NamedTuple):
+    """The reports, the first of which is the baseline, the rules with their verdicts, and the table of all."""
+
+    reports: list[Report]
+    rules: list[Rule]
+    places: list[Place]
+
+
+def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None = None) -> Outcome:
+    """Run every variant, hold it against the thresholds, and write its report, samples and run (below ``base``)."""
+    data, corpus = _read(config)
+    asked = settings(config)
+    thresholds = {one.name: one.threshold for one in asked if one.threshold is not None}
+    rates = {one.name: one.pass_rate for one in asked if one.pass_rate is not None}
+    ledger = ledger_in(config, base)
+    texts = corpus.texts if corpus is not None else data.corpus
+    reports: list[Report] = []
+    found: list[Rule] = []
+    with Making(corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers) as making:
+        for variant in variants(config):
+            workers, deadline, retries = making.patience(variant)
+            report = evaluate_system(
+                making.system(variant),
+                data._replace(corpus=texts),
+                [one.name for one in asked],
+                answerer=making.answerer(variant.answerer),
+                k=variant.k,
+                judge=judge_in(config),
+                embedder=embedder_in(config),
+                thresholds=thresholds,
+                by=config.by,
+                cluster=config.cluster,
+                workers=workers,
+                deadline=deadline,
+                retries=retries,
+                ledger=ledger,
+                identity=making.identity(variant),
+                places=None if corpus is None else corpus.places,
+                concurrency=config.workers,
+                repeats=config.repeats,
+                budget=config.budget,
+                max_calls=config.max_calls,
+                offline=config.offline,
+                confidence=config.confidence,
+                seed=config.seed,
+                name=variant.name,
+                progress=progress,
+            )
+            reports.append(report)
+            own = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
+            found += [replace(rule, text=f"{variant.name}: {rule.text}") for rule in own]
+            _write(report, config, base / config.outputs.dir / folder_name(variant.name))
+    return Outcome(reports, found, line_up(reports, seed=config.seed))
+
+
+def plan_systems(config: SystemsConfig, *, base: Path) -> tuple[list[str], Plan]:
+    """What a run would ask of the systems, and of the judge for one of them, as far as can be told beforehand."""
+    data, corpus = _read(config)
+    texts = corpus.texts if corpus is not None else data.corpus or {}
+    lines = [
+        f"{variant.name}: {len(data.samples)} questions, {variant.k} results each"
+        + (", answered" if variant.answerer is not None else "")
+        for variant in variants(config)
+    ]
+    shown = list(texts.values())[: config.k]
+    likely = [
+        replace(sample, response=(sample.references or [sample.user_input or ""])[0], retrieved_contexts=shown)
+        for sample in data.samples
+    ]
+    plan = plan_rag(
+        likely,
+        metrics=[one.name for one in settings(config)],
+        judge=judge_in(config),
+        embedder=embedder_in(config),
+        ledger=ledger_in(config, base),
+        repeats=config.repeats,
+    )
+    return lines, plan
+
+
+def folder_name(variant: str) -> str:
+    """A variant's name as the name of a folder.
+
+    >>> folder_name("bm25 (chunk=256, k=5)")
+    'bm25.chunk=256.k=5'
+    """
+    kept = "".join(char if char.isalnum() or char in "=-_.,( )" else "-" for char in variant)
+    return kept.replace(" (", ".").replace(", ", ".").rstrip(")").replace("(", "").replace(" ", "_")
+
+
+def _read(config: SystemsConfig) -> tuple[Set, Corpus | None]:
+    paths = [config.data] if isinstance(config.data, str) else config.data
+    fields = config.fields or None
+    if len(paths) == 1:
+        try:
+            data = read_set(paths[0], fields=fields, encoding=config.encoding)
+        except FileNotFoundError as error:
+            raise InputError(str(error)) from None
+    else:
+        samples = read_samples(paths, fields=fields, encoding=config.encoding)
+        data = Set(samples, DatasetNote(", ".join(Path(path).name for path in paths), digest=digest_of(samples)))
+    if config.corpus is not None:
+        return data, read_corpus(config.corpus, encoding=config.encoding)
+    folder = Path(paths[0])
+    if folder.is_dir() and any(folder.glob("corpus.jsonl*")):
+        return data, read_corpus(folder, encoding=config.encoding)
+    return data, None
+
+
+def _write(report: Report, config: SystemsConfig, folder: Path) -> None:
+    """The report, the samples that are asked for, and the rankings as a run file."""
+    write(report, config, folder)
+    run = {
+        sample.id: {doc: float(len(sample.retrieved_ids) - at) for at, doc in enumerate(sample.retrieved_ids)}
+        for sample in report.samples
+        if sample.retrieved_ids
+    }
+    if run:
+        try:
+            write_run(folder / "run.trec", run, tag=folder.name)
+        except InputError as error:
+            report.warnings.append(f"no run.trec: {error}")

@@ -1,0 +1,168 @@
+"""Systems from the entries of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from ..calls import PLAIN, Patience
+from ..errors import InputError
+from ..records import Sample
+from ..system_config import (
+    OUTSIDE,
+    AnswererEntry,
+    Bm25,
+    CommandEntry,
+    DenseEntry,
+    ExtractiveEntry,
+    HttpEntry,
+    HybridEntry,
+    LlmEntry,
+    PythonEntry,
+    RandomEntry,
+    RunEntry,
+    SystemEntry,
+    Variant,
+)
+from .bm25 import BM25
+from .command import Command
+from .dense import Dense
+from .described import Described, Paths
+from .extractive import Extractive
+from .hybrid import Hybrid
+from .llm_answerer import LLMAnswerer
+from .loading import digest_of_code, load
+from .run_file import RunFile
+from .shuffled import Shuffled
+from .web import Http
+
+
+class Making:
+    """Makes systems, each once: what several variants share is shared. What must be closed is closed at the end."""
+
+    def __init__(
+        self,
+        *,
+        corpus: Mapping[str, str] | None,
+        samples: Sequence[Sample],
+        folder: Path,
+        ledger: Path | None = None,
+        concurrency: int = 16,
+    ) -> None:
+        self.corpus, self.samples, self.folder = corpus, samples, folder
+        self.ledger, self.concurrency = ledger, concurrency
+        self._made: dict[bytes, object] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Making:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def system(self, variant: Variant) -> object:
+        """The system of a variant."""
+        return self._system(variant.entry, variant.entries, variant.name.partition(" (")[0])
+
+    def answerer(self, entry: AnswererEntry | None) -> object:
+        """The answerer of an entry; None for none."""
+        match entry:
+            case None:
+                return None
+            case ExtractiveEntry():
+                return Extractive(count=entry.count)
+            case LlmEntry():
+                return LLMAnswerer(
+                    entry.model, instruction=entry.instruction, ledger=self.ledger, concurrency=self.concurrency
+                )
+        return load(entry.object, entry.settings, corpus=self.corpus, folder=self.folder)
+
+    def patience(self, variant: Variant) -> Patience:
+        """How patient to be: built-in systems run in turn, systems outside have their settings."""
+        entry = variant.entry
+        return Patience(entry.parallel, entry.deadline, entry.retries) if isinstance(entry, OUTSIDE) else PLAIN
+
+    def identity(self, variant: Variant) -> str | None:
+        """What its outputs are kept under: all that is known to change them; None for what is made here."""
+        entry = variant.entry
+        if not isinstance(entry, OUTSIDE):
+            return None
+        answerer = None if variant.answerer is None else msgspec.to_builtins(variant.answerer)
+        known = [msgspec.to_builtins(entry), answerer]
+        if isinstance(entry, PythonEntry):
+            known.append(digest_of_code(entry.object, self.folder))
+        digest = blake2b(msgspec.json.encode(known, order="sorted"), digest_size=12).hexdigest()
+        return f"{variant.name} {digest}"
+
+    def _system(self, entry: SystemEntry, entries: Mapping[str, SystemEntry], name: str) -> object:
+        parts = (
+            [self._system(entries[part], entries, part) for part in entry.of] if isinstance(entry, HybridEntry) else []
+        )
+        key = msgspec.json.encode([name, msgspec.to_builtins(entry), [id(part) for part in parts]])
+        if key not in self._made:
+            self._made[key] = self._new(entry, parts, name)
+        return self._made[key]
+
+    def _new(self, entry: SystemEntry, parts: list[object], name: str) -> object:
+        match entry:
+            case Bm25():
+                return BM25(
+                    self._corpus(name),
+                    k1=entry.k1,
+                    b=entry.b,
+                    language=entry.language,
+                    chunk=entry.chunk,
+                    overlap=entry.overlap,
+                    name=name,
+                )
+            case DenseEntry():
+                return Dense(
+                    self._corpus(name),
+                    entry.embedder,
+                    chunk=entry.chunk,
+                    overlap=entry.overlap,
+                    prefix=entry.prefix,
+                    passage_prefix=entry.passage_prefix,
+                    ledger=self.ledger,
+                    name=name,
+                )
+            case HybridEntry():
+                return Hybrid(parts, k=entry.k, depth=entry.depth, weights=entry.weights, name=name)
+            case RandomEntry():
+                return Shuffled(self._corpus(name), seed=entry.seed, name=name)
+            case RunEntry():
+                texts = {sample.id: sample.user_input or "" for sample in self.samples}
+                return RunFile(self.folder / entry.path, texts, name=name)
+        return self._outside(entry, Paths(**entry.places()), name)
+
+    def _outside(self, entry: PythonEntry | HttpEntry | CommandEntry, paths: Paths, name: str) -> object:
+        match entry:
+            case HttpEntry():
+                return Http(
+                    entry.url,
+                    method=entry.method,
+                    question=entry.question,
+                    k=entry.k,
+                    body=entry.body,
+                    headers=entry.headers,
+                    key_env=entry.key_env,
+                    deadline=entry.deadline,
+                    name=name,
+                    paths=paths,
+                )
+            case CommandEntry():
+                made = Command(entry.command, cwd=self.folder, deadline=entry.deadline, name=name, paths=paths)
+                return self._open.enter_context(made)
+        loaded = load(entry.object, entry.settings, corpus=self.corpus, folder=self.folder)
+        if entry.question is None and paths == Paths():
+            return loaded
+        return Described(loaded, question=entry.question, paths=paths)
+
+    def _corpus(self, name: str) -> Mapping[str, str]:
+        if self.corpus is None:
+            raise InputError(f"{name} needs documents to search: corpus: a BEIR folder, a folder of texts, or a file")
+        return self.corpus

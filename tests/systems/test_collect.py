@@ -1,0 +1,256 @@
+"""Running a system over samples: what is put where, what fails alone, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.calls import Patience
+from steelyard.collect import collect
+from steelyard.errors import AskFailed, WrongType
+from steelyard.ledger import Ledger
+from steelyard.records import Sample, Span, Usage
+from steelyard.systems.hits import Hit
+from steelyard.systems.keeping import Keeping
+from steelyard.systems.outputs import Output
+
+TEXTS = {"d1": "One.", "d2": "Two.", "d3": " "}
+SAMPLES = [Sample(id=str(n), user_input=f"question {n}") for n in range(4)]
+
+
+class System:
+    """Finds d1, d2 and d3 for everything, and fails on what it is told to."""
+
+    def __init__(self, bad: Sequence[str] = ()) -> None:
+        self.bad, self.asked = set(bad), list[str]()
+
+    def retrieve(self, query: str, k: int) -> list[str]:
+        self.asked.append(query)
+        if query in self.bad:
+            raise RuntimeError("no luck")
+        return ["d1", "d2", "d1", "d3", "gone"][: k + 1]
+
+    def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
+        return TEXTS.get(id)
+
+
+class Echo:
+    def answer(self, question: str, context: str) -> str:
+        return f"{question}: {context}"
+
+
+def test_what_is_put_where() -> None:
+    """Ids at their best rank, texts that exist, the answer from texts joined by a blank line, and the notes."""
+    found = collect(System(), SAMPLES[:1], answerer=Echo(), k=4)
+    (sample,) = found.samples
+    assert sample.retrieved_ids == ["d1", "d2", "d3", "gone"]
+    assert sample.retrieved_contexts == ["One.", "Two."]
+    assert sample.response == "question 0: One.\n\nTwo."
+    assert found.notes == [
+        "1 repeated documents in the results: each counts once, at its best rank",
+        "2 retrieved documents have no text and were left out of the contexts",
+    ]
+    assert {"retrieve", "answer"} == found.stages.keys()
+
+
+def test_a_failure_is_one_sample() -> None:
+    """A question that the system fails on has a reason; the others have everything."""
+    found = collect(System(["question 2"]), [*SAMPLES, Sample(id="blank")], answerer=Echo())
+    assert {2, 4} == found.failed.keys()
+    assert found.failed[2].startswith("RuntimeError: no luck (test_collect.py:")
+    assert found.failed[4] == "no user_input"
+    assert [sample.response is not None for sample in found.samples] == [True, True, False, True, False]
+    assert found.stages["retrieve"].failed == 1
+
+
+@pytest.mark.parametrize("result", [None, 5, [{"text": "no id"}, None], [["", 1]]])
+def test_unreadable_results_are_failures(result: object) -> None:
+    """What cannot be read is a failed sample, never an empty list."""
+    found = collect(lambda query, k: result, SAMPLES[:1])
+    assert list(found.failed) == [0]
+
+
+def test_a_failing_text_is_one_sample() -> None:
+    """context_text may raise, too."""
+
+    class Broken(System):
+        def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
+            raise KeyError(id)
+
+    assert {row: reason.partition(" (")[0] for row, reason in collect(Broken(), SAMPLES[:1]).failed.items()} == {
+        0: "KeyError: 'd1'"
+    }
+
+
+def test_a_failing_answerer_is_one_sample() -> None:
+    """The rankings of a sample whose answer failed are there, and the sample counts as failed."""
+
+    class Shaky:
+        def answer(self, question: str, context: str) -> str:
+            return 1 / 0 if "1" in question else "yes"  # type: ignore[return-value]
+
+    found = collect(System(), SAMPLES, answerer=Shaky())
+    assert list(found.failed) == [1]
+    assert found.samples[1].retrieved_ids is not None
+    assert found.samples[1].response is None
+
+
+def test_a_system_that_answers_itself() -> None:
+    """Answer and contexts of a whole system are taken as they are."""
+    found = collect(lambda query: {"answer": "yes", "contexts": ["a"], "ids": ["d1"]}, SAMPLES[:1])
+    assert (
+        found.samples[0].response,
+        found.samples[0].retrieved_contexts,
+        found.samples[0].retrieved_ids,
+    ) == ("yes", ["a"], ["d1"])
+
+
+def test_an_answerer_is_needed_to_be_one() -> None:
+    """An answerer without answer is told before anything is asked."""
+    with pytest.raises(WrongType, match="object has no method answer"):
+        collect(System(), SAMPLES, answerer=object())
+
+
+class Batches:
+    """Finds for many queries at once, except where it is told not to."""
+
+    def __init__(self, bad: str = "") -> None:
+        self.bad, self.sizes, self.singles = bad, list[int](), list[str]()
+
+    def retrieve_batch(self, queries: Sequence[str], k: int) -> list[list[str]]:
+        self.sizes.append(len(queries))
+        if self.bad in queries:
+            raise ValueError(self.bad)
+        return [[query] for query in queries]
+
+    def retrieve(self, query: str, k: int) -> list[str]:
+        self.singles.append(query)
+        if query == self.bad:
+            raise ValueError(query)
+        return [query]
+
+
+def test_batches() -> None:
+    """A batch method is preferred; a batch that fails is asked one by one, so that one bad query costs one sample."""
+    samples = [Sample(id=str(n), user_input=str(n)) for n in range(100)]
+    good, shaky = Batches(), Batches("70")
+    assert [[str(n)] for n in range(100)] == [one.retrieved_ids for one in collect(good, samples).samples]
+    assert (good.sizes, good.singles) == ([64, 36], [])
+    found = collect(shaky, samples)
+    assert list(found.failed) == [70]
+    assert len(shaky.singles) == 36
+
+
+def test_batches_of_answers() -> None:
+    """An answer that is an exception fails its sample; usage is summed."""
+
+    class Many:
+        def answer(self, question: str, context: str) -> str:
+            raise AssertionError("not one by one")
+
+        def answer_batch(self, questions: Sequence[str], contexts: Sequence[str]) -> list[Any]:
+            return [
+                AskFailed("timeout", "late"),
+                *(Output(answer=q, usage=Usage(calls=1, prompt_tokens=5)) for q in questions[1:]),
+            ]
+
+    found = collect(System(), SAMPLES, answerer=Many())
+    assert found.failed == {0: "timeout: late"}
+    assert found.stages["answer"].usage.prompt_tokens == 15
+
+
+def test_measured_samples_know_what_they_took() -> None:
+    """Seconds and tokens of a sample go where the operational metrics look."""
+    system = lambda query: {"answer": "a", "ids": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}  # noqa: E731
+    (sample,) = collect(system, SAMPLES[:1], measured=True).samples
+    assert sample.metadata["usage"] == {"prompt_tokens": 3, "completion_tokens": 4}
+    assert sample.metadata["seconds"] >= 0  # type: ignore[operator]
+
+
+def test_places_of_contexts() -> None:
+    """Contexts know their place in the source: from the hit, from the id, or as a whole document."""
+    sample = Sample(id="1", user_input="q", relevant_spans=[Span("d1", 0, 4)])
+    hits = [Hit("d1", "ne", start=1, end=3), Hit("d2"), Hit("d1", "wo", chunk="c7"), Hit(text="from nowhere")]
+    found = collect(lambda query, k: hits, [sample], texts=TEXTS, places={"c7": Span("d2", 1, 3)})
+    assert found.samples[0].metadata["retrieved_spans"] == [
+        {"doc": "d1", "start": 1, "end": 3},
+        {"doc": "d2", "start": 0, "end": 4},
+        {"doc": "d2", "start": 1, "end": 3},
+        None,
+    ]
+    assert found.samples[0].retrieved_ids is None
+
+
+class Killed(BaseException):
+    """As if the process ended."""
+
+
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    """Outputs of a run that was cut off are not asked for again; those of a whole run are."""
+    asked: list[str] = []
+
+    def system(query: str, k: int) -> list[str]:
+        asked.append(query)
+        if len(asked) == 3:
+            raise Killed
+        return [query]
+
+    def once() -> list[list[str] | None]:
+        ledger = Ledger(tmp_path / "ledger.sqlite")
+        try:
+            return [one.retrieved_ids for one in collect(system, SAMPLES, keeping=Keeping(ledger, "mine")).samples]
+        finally:
+            ledger.close()
+
+    with pytest.raises(Killed):
+        once()
+    expected = [[f"question {n}"] for n in range(4)]
+    assert expected == once()
+    assert [f"question {n}" for n in (0, 1, 2, 2, 3)] == asked
+    assert expected == once()
+    assert len(asked) == 9
+
+
+def test_what_is_kept_is_the_systems_own(tmp_path: Path) -> None:
+    """Another identity or another k finds nothing of it; offline, a whole run is there again."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    collect(System(), SAMPLES, keeping=Keeping(ledger, "mine"))
+    offline = System()
+    again = collect(offline, SAMPLES, keeping=Keeping(ledger, "mine", offline=True))
+    assert (again.stages["retrieve"].kept, offline.asked) == (4, [])
+    other = collect(System(), SAMPLES, k=3, keeping=Keeping(ledger, "mine", offline=True))
+    assert {"offline"} == {reason.partition(":")[0] for reason in other.failed.values()}
+    assert collect(System(), SAMPLES, keeping=Keeping(ledger, "other")).stages["retrieve"].kept == 0
+    ledger.close()
+
+
+def test_failures_are_not_kept(tmp_path: Path) -> None:
+    """After a kill a failed question is asked again."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    system = System(["question 0"])
+    keeping = Keeping(ledger, "mine")
+    keeping.finish = lambda: None  # type: ignore[method-assign] - as if the process had ended before
+    collect(system, SAMPLES[:2], keeping=keeping)
+    again = System()
+    found = collect(again, SAMPLES[:2], keeping=Keeping(ledger, "mine"))
+    assert (again.asked, found.failed) == (["question 0"], {})
+    ledger.close()
+
+
+def test_slow_systems_fail_their_samples() -> None:
+    """A deadline is kept per question, with the reason."""
+    import threading
+
+    release = threading.Event()
+
+    def system(query: str, k: int) -> list[str]:
+        if query.endswith("1"):
+            release.wait(30)
+        return ["d1"]
+
+    found = collect(system, SAMPLES, patience=Patience(2, 0.1))
+    release.set()
+    assert found.failed == {1: "timeout: no result within 0.1 s"}

@@ -1,0 +1,258 @@
+"""Suites and whole systems: one report of rankings and answers, with failures, stages and resumption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Service
+
+import steelyard
+from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeInput, OverlapJudge, Sample
+from steelyard.embedder import embedding_script
+from steelyard.errors import AskFailed, InputError, WrongType
+from steelyard.evaluate_system import evaluate_system
+from steelyard.flow import Ask
+from steelyard.judge import script
+from steelyard.systems.bm25 import BM25
+from steelyard.systems.extractive import Extractive
+from steelyard.systems.web import Http
+
+CORPUS = {
+    "tower": "The tower was built of granite by Robert Stevenson. It was lit in 1811.",
+    "lens": "Fresnel made the lens. It throws the light over the sea.",
+    "keeper": "The keeper trims the lamp every night.",
+}
+
+
+def dataset() -> Dataset:
+    return (
+        Dataset("lights", "1", corpus=CORPUS)
+        .add(EvalQuery("Who built the tower of granite?", ["tower"], reference_answer="Robert Stevenson", id="q1"))
+        .add(EvalQuery("Who made the lens?", ["lens"], reference_answer="Fresnel", id="q2"))
+        .add(EvalQuery("Who trims the lamp?", relevance={"keeper": 2, "tower": 0}, id="q3"))
+        .add(EvalQuery("What do gulls eat?", id="q4"))
+    )
+
+
+def test_rankings_of_a_suite() -> None:
+    """Keys, values and counts: a query without relevant documents is undefined."""
+    report = BenchmarkSuite(dataset(), k=2).run(BM25(CORPUS))
+    assert report.metrics == {"precision@2": 0.5, "recall@2": 1.0, "mrr": 1.0, "ndcg@2": 1.0}
+    assert (report.kind, report.estimates["mrr"].n, report.dataset.version) == ("suite", 3, "1")
+    assert dataset().digest == report.dataset.digest
+    assert report.run["stages"]["retrieve"]["calls"] == 4  # type: ignore[index,call-overload]
+
+
+def test_answers_of_a_suite() -> None:
+    """The judge's three qualities beside the rankings; correctness only where there is a reference."""
+    report = BenchmarkSuite(dataset(), k=1).run_with_answers(BM25(CORPUS), Extractive(), OverlapJudge())
+    assert report.metrics["recall@1"] == 1.0
+    assert (report.judge, report.notes["faithfulness"].way) == ("overlap", "overlap")
+    counts = {name: report.estimates[name].n for name in ("faithfulness", "relevance", "correctness")}
+    assert counts == {"faithfulness": 4, "relevance": 4, "correctness": 2}
+    assert report.samples[0].response == "The tower was built of granite by Robert Stevenson."
+    assert {"retrieve", "answer", "judge"} == set(report.run["stages"])  # type: ignore[arg-type]
+    assert report.score(3, "correctness").reason == "no reference"
+
+
+def test_contexts_reach_the_answerer_joined_by_a_blank_line() -> None:
+    """An id without text is left out and counted."""
+    seen: list[str] = []
+
+    class System:
+        def retrieve(self, query: str, k: int) -> list[str]:
+            return ["tower", "missing", "lens"]
+
+        def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
+            return CORPUS.get(id)
+
+    class Answerer:
+        def answer(self, question: str, context: str) -> str:
+            seen.append(context)
+            return "Yes."
+
+    report = BenchmarkSuite(dataset(), k=3).run_with_answers(System(), Answerer(), OverlapJudge())
+    assert f"{CORPUS['tower']}\n\n{CORPUS['lens']}" == seen[0]
+    assert "4 retrieved documents have no text and were left out of the contexts" in report.warnings
+
+
+def test_failures_of_every_stage_are_samples() -> None:
+    """Retriever, answerer and judge each fail on one query; the rest stands."""
+
+    class System(BM25):
+        def search(self, query: str, limit: int) -> Any:
+            if "gulls" in query:
+                raise OSError("index closed")
+            return super().search(query, limit)
+
+    class Answerer:
+        async def answer(self, question: str, context: str) -> str:
+            if "lens" in question:
+                raise AskFailed("timeout", "late")
+            return "Robert Stevenson"
+
+    class Judge:
+        name = "mine"
+
+        def judge(self, case: JudgeInput, /) -> AnswerQuality:
+            if "lamp" in case.question:
+                raise ValueError("cannot say")
+            return AnswerQuality(1.0, 1.0, 0.5, "fine")
+
+    report = BenchmarkSuite(dataset(), k=1).run_with_answers(System(CORPUS), Answerer(), Judge())
+    reasons = [str(report.score(row, "faithfulness").reason) for row in (1, 2, 3)]
+    assert reasons[0] == "timeout: late"
+    assert reasons[1].startswith("ValueError: cannot say (test_suite.py")
+    assert reasons[2].startswith("OSError: index closed")
+    assert tuple(report.score(row, "mrr").status for row in range(4)) == ("ok", "failed", "ok", "failed")
+    assert report.metrics["correctness"] == 0.5
+    assert report.samples[0].metadata["comment"] == "fine"
+
+
+def test_a_language_model_as_judge() -> None:
+    """A model judges by the judged metrics under the suite's names; without an embedder it is told what is missing."""
+
+    def model(ask: Ask) -> object:
+        fields = ask.shape.__struct_fields__
+        if "claims" in fields:
+            return {"claims": ["Robert Stevenson built it."]}
+        if "questions" in fields:
+            return {"questions": ["Who built it?"] * 3, "noncommittal": False}
+        raise AskFailed("timeout", "late")
+
+    def same(texts: Any) -> list[list[float]]:
+        return [[1.0, 0.0] for _ in texts]
+
+    suite = BenchmarkSuite(dataset(), k=1, ledger=":memory:")
+    with pytest.raises(InputError, match="needs an embedder"):
+        suite.run_with_answers(BM25(CORPUS), Extractive(), script(model))
+    report = suite.run_with_answers(BM25(CORPUS), Extractive(), script(model), embedder=embedding_script(same))
+    assert {"faithfulness", "relevance", "correctness"} <= report.metrics.keys()
+    assert report.notes["faithfulness"].way == "judged"
+    assert report.estimates["faithfulness"].failed >= 1
+
+
+def test_what_cannot_serve_is_told_before_anything_is_asked() -> None:
+    """A system without texts, an answerer without answers, a judge that is none."""
+    suite = BenchmarkSuite(dataset())
+    for parts, name in (
+        ((lambda q, k: [], Extractive(), OverlapJudge()), "context_text"),
+        ((BM25(CORPUS), object(), OverlapJudge()), "answer"),
+        ((BM25(CORPUS), Extractive(), object()), "judge"),
+    ):
+        with pytest.raises(WrongType, match=f"has no method {name}"):
+            suite.run_with_answers(*parts)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="k=0"):
+        BenchmarkSuite(dataset(), k=0)
+
+
+def test_columns_in_solutions_and_pooled_results_out() -> None:
+    """Queries, gold answers and gold documents as plain lists; the report has solutions and numbers."""
+    report = evaluate_system(
+        BM25(CORPUS),
+        {
+            "queries": ["Who built the tower?", "Who made the lens?"],
+            "gold_answers": [["Robert Stevenson", "Stevenson"], ["Fresnel"]],
+            "gold_docs": [[CORPUS["tower"]], [CORPUS["lens"]]],
+        },
+        ["passage_recall@1", "contains"],
+        answerer=Extractive(),
+        k=1,
+    )
+    assert report.metrics == {"passage_recall@1": 1.0, "contains": 1.0}
+    assert report.samples[1].retrieved_ids == ["lens"]
+    assert report.system == "bm25"
+
+
+def test_default_metrics_are_what_can_be_measured() -> None:
+    """Rankings where there is relevance, answers where there are answers and references."""
+    assert list(evaluate_system(BM25(CORPUS), dataset(), k=3).metrics) == [
+        "ndcg@3",
+        "recall@3",
+        "precision@3",
+        "mrr",
+        "context_recall",
+    ]
+    with pytest.raises(InputError, match="nothing is known"):
+        evaluate_system(BM25(CORPUS), [Sample(user_input="q")])
+
+
+def test_what_it_took_can_be_a_metric() -> None:
+    """Seconds and tokens are measured where they are asked for."""
+    system = lambda query: {"answer": "a", "usage": {"prompt_tokens": 3, "completion_tokens": 4}}  # noqa: E731
+    report = evaluate_system(system, dataset(), ["seconds", "tokens", "answered"])
+    assert (report.metrics["tokens"], report.metrics["answered"]) == (7.0, 1.0)
+    assert report.estimates["seconds"].n == 4
+
+
+def test_one_in_ten_failing_or_hanging() -> None:
+    """A real service that fails on some questions and hangs on others: they are failed samples with reasons, and the
+    numbers of the rest are what a perfect service would have got for them."""
+    queries = [
+        EvalQuery(f"Where is thing {n}?", [f"d{n % 7}"], reference_answer="here", id=f"q{n:02}") for n in range(60)
+    ]
+    bad = {n for n in range(60) if n % 10 == 3}
+
+    def handle(body: dict[str, Any]) -> tuple[int, Any] | None:
+        number = int(body["question"].split()[-1].rstrip("?"))
+        if number in bad:
+            return None if number % 20 == 3 else (500, {"error": "out of order"})
+        return 200, {"answer": "here", "ids": [f"d{(number + 1) % 7}", f"d{number % 7}"], "contexts": ["a", "b"]}
+
+    with Service(handle) as service:
+        report = evaluate_system(
+            Http(service.url, deadline=0.5),
+            Dataset("things", queries=queries),
+            ["mrr", "recall@2", "exact_match"],
+            workers=4,
+            deadline=1.0,
+            retries=1,
+        )
+    assert report.metrics == {"mrr": 0.5, "recall@2": 1.0, "exact_match": 1.0}
+    assert {"mrr": (report.estimates["mrr"].n, report.estimates["mrr"].failed)} == {"mrr": (54, 6)}
+    reasons = [str(report.score(row, "mrr").reason) for row in sorted(bad)]
+    assert reasons == ["timeout: no answer within 0.5 s", 'server_error: HTTP 500: {"error": "out of order"}'] * 3
+    assert report.run["stages"]["retrieve"]["retried"] == 6  # type: ignore[index,call-overload]
+    assert pytest.approx(0.5 * 54 / 60) == report.estimates["mrr"].if_failed_zero
+
+
+def test_a_system_that_fails_on_everything() -> None:
+    """All failed is a report with nothing scored, not an error and not zeros."""
+
+    def broken(query: str, k: int) -> list[str]:
+        raise RuntimeError("down")
+
+    report = evaluate_system(broken, dataset(), ["mrr", "exact_match"])
+    assert report.metrics == {"mrr": None, "exact_match": None}
+    assert report.estimates["mrr"].failed == 4
+
+
+def test_a_killed_evaluation_goes_on(tmp_path: Path) -> None:
+    """With an identity the outputs of a run that was cut off are in the ledger."""
+    asked: list[str] = []
+
+    class Killed(BaseException):
+        pass
+
+    def system(query: str, k: int) -> list[str]:
+        asked.append(query)
+        if len(asked) == 3:
+            raise Killed
+        return ["tower"]
+
+    def once() -> steelyard.Report:
+        return evaluate_system(system, dataset(), ["mrr"], ledger=tmp_path / "l.sqlite", identity="system 1")
+
+    with pytest.raises(Killed):
+        once()
+    report = once()
+    assert len(asked) == 5
+    assert report.run["stages"]["retrieve"]["kept"] == 2  # type: ignore[index,call-overload]
+
+
+def test_two_systems_can_be_compared() -> None:
+    """The dataset's digest is that of what was asked, so reports of two systems are comparable."""
+    reports = [evaluate_system(one, dataset(), ["mrr"]) for one in (BM25(CORPUS), lambda query, k: ["lens"])]
+    assert steelyard.compare(reports[1], reports[0], 0.01).comparable
