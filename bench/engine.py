@@ -1,6 +1,6 @@
 """How fast the engine asks: wall over calls x latency / concurrency, CPU a call, calls in flight, memory.
 
-    python bench/engine.py                 # 200 samples, 0.2 s latency, at 16 and at 64 at once, two rules
+    python bench/engine.py                 # 200 samples, 0.2 s latency, at 16 and at 64 at once, beside a bare loop
     python bench/engine.py --faults        # 429s, 500s, malformed replies and hangs, drawn per call
     python bench/engine.py --scale 100000  # one request a sample against an endpoint that answers at once
 
@@ -85,13 +85,13 @@ def main() -> None:
         samples = f"{directory}/samples.jsonl"
         with mock(args.latency) as url:
             for concurrency in args.concurrency:
-                for rule in ("two requests", "five metrics"):
+                for rule in ("bare loop", "two requests", "five metrics"):
                     run(url, samples, rule, concurrency, args)
 
 
 def run(url: str, samples: str, rule: str, concurrency: int, args: argparse.Namespace) -> None:
     """One measurement without faults, and one with them where they are asked for."""
-    for faults in [{}, FAULTS] if args.faults else [{}]:
+    for faults in [{}, FAULTS] if args.faults and rule != "bare loop" else [{}]:
         post(url, "/_reset", {"faults": faults, "retry_after": 1.0, "hang_s": 600.0})
         job = {"url": url, "samples": samples, "rule": rule, "concurrency": concurrency, "deadline": args.deadline}
         did = measured(job)
@@ -136,6 +136,8 @@ def work(*, url: str, samples: str, rule: str, concurrency: int, ledger: str, de
     """Run the cells and say what it took."""
     import aiohttp  # noqa: F401 - loading it is no part of asking
 
+    if rule == "bare loop":
+        return bare(url, concurrency)
     judge = f"{url}/v1#mock"
     for name in FIVE if rule == "five metrics" else ():
         get_metric(name, way="judged")
@@ -152,6 +154,29 @@ def work(*, url: str, samples: str, rule: str, concurrency: int, ledger: str, de
     return {"wall": wall, "cpu": used, "rss": rss, "reasons": dict(reasons)} | {
         status: told[status] for status in ("ok", "undefined", "failed")
     }
+
+
+def bare(url: str, concurrency: int, calls: int = 1400) -> dict[str, Any]:
+    """The same number of calls by the HTTP client alone: what this machine allows at this moment."""
+    import aiohttp
+
+    async def loop() -> None:
+        left = iter(range(calls))
+
+        async def ask_on() -> None:
+            for number in left:
+                message = {"role": "user", "content": f"Is it so? {number} " + "text " * 400}
+                body = json.dumps({"model": "mock", "messages": [message]}).encode()
+                async with session.post(f"{url}/v1/chat/completions", data=body) as response:
+                    json.loads(await response.read())
+
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            await asyncio.gather(*(ask_on() for _ in range(concurrency)))
+
+    started, before = time.perf_counter(), cpu()
+    asyncio.run(loop())
+    took = {"wall": time.perf_counter() - started, "cpu": cpu() - before, "rss": 0, "reasons": {}}
+    return took | {"ok": calls, "undefined": 0, "failed": 0}
 
 
 def cells(rule: str, samples: str) -> Iterator[Any]:

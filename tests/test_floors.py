@@ -17,16 +17,18 @@ FLOORS = {
     0: "errors records flow names trec_names",
     1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
         text language stopwords numerals scripts sentences labels shapes replies
-        rankings judgements join placing""",
+        rankings judgements join placing
+        english commonness placed correctness grounding calibrated ppi""",
     2: "batch metric metrics shelf",
     3: """lines cells tables rows values fields intake samples dataset convert check
         trec trec_blocks trec_lines trec_scan trec_output beir
-        report report_json store config plan ragas_bridge""",
+        report report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config""",
     4: """ledger exchanges judge embedder local_embedder limiter purse endpoint litellm_endpoint trace asking embedding
         reckoning engine""",
     5: "systems loops calls collect",
     6: """pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up failures
-        gate run_config demo""",
+        gate run_config run_systems demo
+        calibration labelled thresholds calibrate label labeller jury prefer bradley_terry repeats drift""",
     7: "render cli pytest_plugin __init__ __main__",
 }
 """A module imports from its own floor, without cycles, and from the floors below."""
@@ -34,6 +36,7 @@ FLOORS = {
 SEAMS = {
     ("report", "render"),  # a record's methods that show it import their renderer when they are called
     ("comparison", "render"),
+    ("calibration", "render"),
     ("run_config", "render"),
     ("demo", "render"),
     ("report", "report_json"),  # which is the other half of report

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .beir import read_beir as read_beir
     from .beir import write_beir as write_beir
+    from .calibrate import calibrate as calibrate
+    from .calibration import Calibration as Calibration
     from .compare import compare as compare
     from .comparison import Comparison as Comparison
     from .comparison import MetricDelta as MetricDelta
@@ -193,6 +195,8 @@ _WHERE = {
     "records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),
     "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
+    "calibrate": ("calibrate",),
+    "calibration": ("Calibration",),
     "compare": ("compare",),
     "comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),

@@ -142,7 +142,7 @@ class Asking:
 
     def _doubt(self, error: BadReply, *, first: bool) -> None:
         """An endpoint that takes a schema and has never heeded it is told in the prompt from the third time on."""
-        if first and not self._heeded and error.kind in {"malformed", "wrong_schema"}:
+        if first and self.judge.kept and not self._heeded and error.kind in {"malformed", "wrong_schema"}:
             self._unheeded += 1
             if self._unheeded == UNHEEDED:
                 self.endpoint.leave_out("response_format", "seems to ignore")

@@ -25,6 +25,7 @@ from .samples import CheckResult, samples_of
 from .testcases import read_cases
 from .trec_blocks import number
 from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
+from .values import counted
 
 
 def check(
@@ -107,7 +108,9 @@ class _Looks:
 
     def told(self) -> list[str]:
         """One line for each finding."""
-        return [f"{what}: {count} samples, first {self._first[what]!r}" for what, count in self._counts.items()]
+        return [
+            f"{what}: {counted(count, 'sample')}, first {self._first[what]!r}" for what, count in self._counts.items()
+        ]
 
 
 # Runs and qrels
@@ -133,7 +136,7 @@ def _check_table(path: Path, result: CheckResult, encoding: str, see: Callable[[
     result.add(_repeated(path, result.kind, encoding, hashes))
     nothing = [query for query, some in positive.items() if not some]
     if result.kind != "run" and nothing:
-        result.warnings.append(f"nothing relevant: {len(nothing)} queries, first {nothing[0]!r}")
+        result.warnings.append(f"nothing relevant: {counted(len(nothing), 'query')}, first {nothing[0]!r}")
 
 
 def _entries(path: Path, kind: str, encoding: str) -> Iterator[tuple[int, Entry | InputError]]:
@@ -154,8 +157,7 @@ def _entry(line: Line, path: Path, kind: str, layout: Layout) -> Entry | InputEr
     cells = [cell.decode("utf-8").strip() for cell in raw]
     wanted, shape = (6, RUN_LINE) if kind == "run" else (3, TSV_LINE) if layout.tabs else (4, QRELS_LINE)
     if len(cells) != wanted:
-        found = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
-        return InputError(f"{found}, expected {wanted} ({shape})", path=path, line=line.number)
+        return InputError(f"{counted(len(cells), 'column')}, expected {wanted} ({shape})", path=path, line=line.number)
     doc, given = cells[1 if layout.tabs else 2], cells[4 if kind == "run" else -1]
     value, what = number(given), "score" if kind == "run" else "grade"
     if value is None:
@@ -203,9 +205,11 @@ def _check_beir(path: Path, result: CheckResult, encoding: str) -> None:
         _check_table(table, part, encoding, see)
         result.add(part.problems)
         result.rows, result.more = result.rows + part.rows, result.more + part.more
-        for what, place, strange in zip(("queries", "documents"), ("queries", "corpus"), strangers, strict=True):
+        for what, place, strange in zip(("query", "document"), ("queries", "corpus"), strangers, strict=True):
             if strange:
-                part.warnings.append(f"not in {place}.jsonl: {len(strange)} {what}, first {next(iter(strange))!r}")
+                part.warnings.append(
+                    f"not in {place}.jsonl: {counted(len(strange), what)}, first {next(iter(strange))!r}"
+                )
         result.warnings += [f"{table.relative_to(path)}: {warning}" for warning in part.warnings]
 
 
@@ -231,7 +235,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
             blank.append(key)
         ids.add(key)
     if blank:
-        result.warnings.append(f"{name}: no text: {len(blank)} rows, first {blank[0]!r}")
+        result.warnings.append(f"{name}: no text: {counted(len(blank), 'row')}, first {blank[0]!r}")
     return ids
 
 

@@ -23,6 +23,7 @@ from .rows import Bad, decode_json
 from .samples import gathered, given, read_samples, warned, write_samples
 from .testcases import YAML, read_cases, write_cases
 from .trec import read_qrels, read_run, write_qrels, write_run
+from .values import counted
 
 SCORES = "scores"
 """The key of metadata that holds the scores of ``retrieved_ids``."""
@@ -167,12 +168,12 @@ def _lost(contents: Contents, wanted: str) -> list[str]:
         counts["metadata"] = sum(1 for sample in samples if sample.metadata.keys() - {SCORES})
     if wanted == "ragas" and [sample.id for sample in samples] == [str(row + 1) for row in range(len(samples))]:
         counts.pop("id", None)
-    lost = [f"{name} ({_number(counts[name], 'sample')})" for name in _ALL if counts.get(name)]
+    lost = [f"{name} ({counted(counts[name], 'sample')})" for name in _ALL if counts.get(name)]
     if contents.corpus and "corpus" not in holds:
-        lost.append(f"corpus ({_number(len(contents.corpus), 'document')})")
+        lost.append(f"corpus ({counted(len(contents.corpus), 'document')})")
     if contents.dataset is not None and "name" not in holds:
         lost.append("name" if contents.dataset.version is None else "name and version")
-    return lost + [f"{what} ({_number(count, 'sample')})" for what, count in _finer(samples, wanted) if count]
+    return lost + [f"{what} ({counted(count, 'sample')})" for what, count in _finer(samples, wanted) if count]
 
 
 def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
@@ -209,10 +210,6 @@ def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
 def _looks_like_template(sample: Sample) -> bool:
     texts = [sample.user_input or "", *(sample.retrieved_contexts or ()), *sample.references]
     return any(mark in text for text in texts for mark in ("{{", "{%", "{#"))
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 # What is written

@@ -117,7 +117,7 @@ class Support(Struct, frozen=True):
     start: int
     end: int
     words: int
-    weight: float
+    normalised: str
     counts: dict[str, float]
     flags: list[Flag]
     aligned: list[Aligned]
@@ -201,9 +201,27 @@ class _Sentence:
             "heaviest_missing": max((self.weights[self.stems[at]] for at in missing), default=0.0),
             "content": float(len(self.weights)),
         }
-        return Support(
-            self.start, self.end, length, self.total, counts, flags, self._aligned(held, window, fragments)
-        )
+        aligned = self._aligned(held, window, fragments)
+        return Support(self.start, self.end, length, " ".join(self.stems), counts, flags, aligned)
+
+    def relevance(self) -> dict[str, float]:
+        """How much the passage is about the sentence."""
+        length = len(self.stems)
+        near, _ = self._window(length + 4)
+        wide, window = self._window(2 * length + 8)
+        found = {stem: self.weights[stem] * match.credit for stem, match in self.matches.items()}
+        often = sum(math.log1p(len(self.matches[stem].positions)) * worth for stem, worth in found.items())
+        missing = [at for at in self.core if self.stems[at] not in self.matches]
+        return {
+            "near": near,
+            "wide": wide,
+            "whole": sum(found.values()) / self.total if self.total else 1.0,
+            "often": often / self.total if self.total else 1.0,
+            "covered": sum(size for _, size, _ in self._fragments()) / length,
+            "last": float(bool(self.core) and self._inside(self.core[-1], window)),
+            "names_missing": math.log1p(len(self._name_flags(missing))),
+            "heaviest_missing": max((self.weights[self.stems[at]] for at in missing), default=0.0),
+        }
 
     def _matches(self) -> dict[str, Match]:
         places, numbers = self.passages.places, self.passages.numbers
@@ -480,3 +498,17 @@ def pooled(sentences: Sequence[Support]) -> dict[str, float]:
     counts["last"] = sum(one.words * one.counts["last"] for one in sentences) / total
     counts["heaviest_missing"] = max(one["heaviest_missing"] for one in telling)
     return counts
+
+
+def relevance(question: str, context: str) -> dict[str, float] | None:
+    """The question against one passage: the counts that the relevance model weighs; None where either has no words.
+
+    >>> counts = relevance("Who wrote Dracula?", "Dracula is a novel by Bram Stoker.")
+    >>> round(counts["whole"], 2), counts["names_missing"]
+    (0.61, 0.0)
+    """
+    words = words_in(question)
+    passages = passages_of((context,))
+    if not len(words) or not passages.words[0]:
+        return None
+    return _Sentence(words, 0, len(words), 0, len(question), passages).relevance()

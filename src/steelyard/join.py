@@ -103,7 +103,7 @@ def _place_batch(
     sizes = [len(ranking) for _, ranking in batch]
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     scores = np.empty(int(starts[-1]))
-    room = memoryview(scores).cast("B") if len(scores) else bytearray()
+    room = scores.data.cast("B") if len(scores) else bytearray()
     try:
         for start, size, (_, ranking) in zip(starts.tolist(), sizes, batch, strict=False):
             pack_into(f"{size}d", room, 8 * start, *ranking.values())  # twice as fast as numpy reads numbers

@@ -7,7 +7,7 @@ full agreement, 0 where raters agree as chance would have them, and below 0 wher
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias, Unpack
+from typing import Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
@@ -32,6 +32,8 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Label]], level: Level = "nomin
     >>> round(krippendorff_alpha([[1, 1, 2, None], [1, 1, 2, 2], [1, 2, 2, 2]]).value, 6)
     0.666667
     """
+    if level not in get_args(Level):
+        raise InputError(f"unknown level {level!r}: expected one of {', '.join(get_args(Level))}", field="level")
     table = _numbers(ratings, level)
     paired = (~np.isnan(table)).sum(axis=1) >= 2
     excluded = int((~paired).sum())

@@ -2,7 +2,7 @@
 
 Rules of this file: a request is found by a hash of all that can change its reply. Usable replies and embeddings are
 kept; failures are not; unusable replies are kept apart, as evidence. Rows are written by a thread of the ledger's
-own, in batches; until then they are found in memory. A process that is killed loses at most the last batch.
+own, at once, and together with what comes while it writes; until then they are found in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .errors import InputError
 
 VERSION = 1
 DEFAULT = Path(".steelyard/ledger.sqlite")
-_EVERY = 0.05
+_LOOK = 0.05  # seconds after which a reader sees what other processes have written
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
   key TEXT PRIMARY KEY, judge TEXT, prompt TEXT, reply TEXT, parsed TEXT, finish TEXT, prompt_tokens INTEGER,
@@ -177,7 +177,7 @@ class Ledger:
             if reader is None:
                 return []
             try:
-                if self._stale or time.monotonic() - self._seen > _EVERY:
+                if self._stale or time.monotonic() - self._seen > _LOOK:
                     self._look_again(reader)
                 return reader.execute(query, (key,)).fetchall()
             except sqlite3.Error as error:
@@ -224,13 +224,14 @@ class Ledger:
     def _write(self, table: str, key: str, row: Row) -> None:
         if self.path is not None:
             self._waiting.append((table, key, row))
+            self._wake.set()
 
     def _keep_writing(self) -> None:
         assert self.path is not None
         try:
             connection = self._connect(self.path)
             while not (self._closing and not self._waiting):
-                self._wake.wait(_EVERY)
+                self._wake.wait()
                 self._wake.clear()
                 self._commit(connection)
             connection.close()

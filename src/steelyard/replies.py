@@ -21,7 +21,7 @@ from .records import Json
 from .shapes import in_words
 
 _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
-_TRIES, _MENDED_TRIES = 100, 10  # of braces at which an object may begin, so that no reply takes long to read
+_TRIES = 30  # of braces at which an object may begin, so that no reply takes long to read
 
 
 class Completion(Struct, frozen=True):
@@ -75,7 +75,7 @@ def read_text(text: str, shape: type[Struct]) -> Struct:
     spoken = _without_reasoning(text)
     if not spoken:
         raise BadReply("empty", "the reply has reasoning but no answer", text)
-    values = list(_objects(spoken)) or list(_mended_objects(spoken))
+    values = list(_objects(spoken))
     if not values:
         return _in_words(spoken, shape, text)
     failure: BadReply | None = None
@@ -96,37 +96,46 @@ def _without_reasoning(text: str) -> str:
     return _REASONING.sub("", text).strip()
 
 
+_HEAD = re.compile(r"""\{\s*["'}]""")
+"""How an object begins, as against a brace in prose."""
+
+
 def _objects(text: str) -> Iterator[Json]:
-    """The outermost JSON objects of a text, in their order."""
-    read = 0
-    for start, end in _braces(text)[:_TRIES]:
-        if start < read:
-            continue
-        try:
-            value: Json = msgspec.json.decode(text[start:end])
-        except _NOT_JSON:
-            continue  # it may hold an object that is one
-        read = end
-        yield value
+    """The outermost objects of a text in their order, as they stand or after mending slips.
+
+    An object within one that is cut off or broken is a piece of it and never a reply of its own.
+    """
+    at = 0
+    for _ in range(_TRIES):
+        if (start := text.find("{", at)) < 0:
+            return
+        end = _end(text, start)
+        for whole, after in ((text[start:end] if end > 0 else "", end), _mended(text, start)):
+            try:
+                value: Json = msgspec.json.decode(whole)
+            except _NOT_JSON:
+                continue
+            yield value
+            at = after
+            break
+        else:
+            prose = _HEAD.match(text, start) is None
+            if end < 0 and not prose:
+                return
+            at = start + 1 if prose else end
 
 
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
-def _braces(text: str) -> list[tuple[int, int]]:
-    """The pairs of braces in a text by their start, minding the strings within them."""
-    pairs: list[tuple[int, int]] = []
-    opened: list[int] = []
-    at = text.find("{")
-    while at >= 0 and (token := _STRING_OR_BRACE.search(text, at)) is not None:
-        at = token.end()
-        if token[0] == "{":
-            opened.append(token.start())
-        elif token[0] == "}":
-            pairs.append((opened.pop(), at))
-        if not opened:
-            at = text.find("{", at)  # quotes in the prose between objects mean nothing
-    return sorted(pairs)
+def _end(text: str, start: int) -> int:
+    """Where the brace at ``start`` is closed, minding the strings within; -1 where it is not."""
+    depth = 0
+    for token in _STRING_OR_BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    return -1
 
 
 _TOKEN = re.compile(
@@ -139,21 +148,6 @@ _TOKEN = re.compile(
 )
 _CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(.)|(["\x00-\x1f])', re.DOTALL)
-
-
-def _mended_objects(text: str) -> Iterator[Json]:
-    """The outermost objects of a text after mending slips, where brackets and quotes balance."""
-    at = 0
-    for _ in range(_MENDED_TRIES):
-        if (start := text.find("{", at)) < 0 or text.find("}", start) < 0:
-            return
-        mended, at = _mended(text, start)
-        try:
-            value: Json = msgspec.json.decode(mended)
-        except _NOT_JSON:
-            at = start + 1
-        else:
-            yield value
 
 
 def _mended(text: str, start: int) -> tuple[str, int]:
@@ -192,6 +186,9 @@ def _escaped_character(character: str) -> str:
     return msgspec.json.encode(character).decode()[1:-1]
 
 
+_LISTS = frozenset(["verdicts", "items", "ratings", "results", "answers"])
+
+
 def _typed(value: Json, shape: type[Struct], text: str) -> Struct:
     """A JSON value in its shape; labels, ratings and numbers written as text are read leniently."""
     try:
@@ -203,9 +200,12 @@ def _typed(value: Json, shape: type[Struct], text: str) -> Struct:
     except msgspec.ValidationError as error:
         wrong = str(error)
     count = numbered(shape)
-    got = len(value) if isinstance(value, dict | list) else 1
-    if count and got != count:
-        raise BadReply("wrong_count", f"expected {count} got {got}", text)
+    if isinstance(value, dict) and len(value) == 1 and _LISTS & value.keys():
+        (value,) = value.values()  # a list of verdicts where numbered ones were asked for: it can be counted
+    if isinstance(value, dict) and not all(key.isdecimal() for key in value):
+        count = 0  # another shape altogether
+    if count and isinstance(value, dict | list) and len(value) != count:
+        raise BadReply("wrong_count", f"expected {count} got {len(value)}", text)
     if count and isinstance(value, dict) and set(value) != set(shape.__struct_encode_fields__):
         raise BadReply("wrong_count", f"expected items numbered 1 to {count}, got other numbers", text)
     raise BadReply("wrong_schema", f"{wrong[0].lower()}{wrong[1:]}", text)

@@ -229,6 +229,8 @@ def sums_by_unit(statistic: SumStatistic, values: FloatArray, codes: IndexArray 
 
 def resampled(replicate: Replicate, units: int, resamples: int, seed: int) -> FloatArray:
     """The statistic over ``resamples`` draws of ``units`` units with replacement."""
+    if resamples < 1:
+        raise InputError(f"must be at least 1, found {resamples}", field="resamples")
     few = units * resamples <= CACHED
     blocks = _kept_weights(units, resamples, seed) if few else _weights(units, resamples, seed)
     return np.concatenate([replicate(weights) for weights in blocks])
@@ -241,7 +243,7 @@ def _kept_weights(units: int, resamples: int, seed: int) -> tuple[FloatArray, ..
 
 
 def _weights(units: int, resamples: int, seed: int) -> Iterator[FloatArray]:
-    source = np.random.PCG64(seed)
+    source = _source(seed)
     rows = max(1, BLOCK // units)
     rows += rows % 2  # an even number of draws uses whole 64-bit words, so that blocks do not show in the numbers
     first = (np.arange(rows, dtype=np.int64) * units)[:, None]
@@ -275,9 +277,15 @@ def left_out(
     return np.concatenate([replicate((group != block[:, None]).astype(np.float64)) for block in blocks])
 
 
+def _source(seed: int) -> np.random.PCG64:
+    if seed < 0:
+        raise InputError(f"must be 0 or more, found {seed}", field="seed")
+    return np.random.PCG64(seed)
+
+
 def random_bytes(seed: int) -> Callable[[int, int], ByteArray]:
     """A source of uniform bytes in blocks of (rows, columns), the same on every platform."""
-    source = np.random.PCG64(seed)
+    source = _source(seed)
 
     def draw(rows: int, columns: int) -> ByteArray:
         words = np.asarray(source.random_raw((rows * columns + 7) // 8), dtype="<u8")

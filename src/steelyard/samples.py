@@ -24,7 +24,7 @@ from .intake import Intake
 from .lines import suffix_of, writing
 from .records import Sample
 from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
-from .values import json_value
+from .values import counted, json_value
 
 Item = TypeVar("Item")
 File: TypeAlias = "str | PathLike[str]"
@@ -120,7 +120,7 @@ class CheckResult:
     def remark(self, intake: Intake, *, several: bool = False) -> None:
         """Take up as warnings what an intake read with a caveat, with the file where there are several."""
         for text, (place, count) in intake.remarks.items():
-            others = f" (and {count - 1} more rows)" if count > 1 else ""
+            others = f" (and {counted(count - 1, 'more row')})" if count > 1 else ""
             self.warnings.append(f"{place if several else place._replace(path=None)}: {text}{others}")
 
     def raise_problems(self) -> None:
@@ -128,7 +128,7 @@ class CheckResult:
         if len(self.problems) == 1 and not self.more:
             raise self.problems[0]
         if self.problems:
-            rest = [InputError(f"and {self.more} more problems")] if self.more else []
+            rest = [InputError(f"and {counted(self.more, 'more problem')}")] if self.more else []
             raise InputErrors([*self.problems, *rest])
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -155,13 +155,15 @@ def difference_interval(
     return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
 
 
-def wilson(successes: float, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(successes: float, trials: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval (1927) of a share; it never collapses, and covers well from a handful of trials on.
 
     >>> low, high = wilson(5, 5)
     >>> round(low, 4), high
     (0.5655, 1.0)
     """
+    if not 0 <= successes <= trials or trials < 1:
+        raise InputError(f"{successes:g} successes in {trials} trials")
     z = normal_quantile((1 + _level(confidence)) / 2)
     p, shrink = successes / trials, z * z / trials
     middle = (p + shrink / 2) / (1 + shrink)
@@ -242,6 +244,8 @@ def _of_any(
     warn: bool,
 ) -> Interval:
     """The interval of any statistic by resampling units, or by the formula that stands in for it."""
+    if method not in get_args(Method):
+        raise InputError(f"unknown method {method!r}: expected one of {', '.join(get_args(Method))}", field="method")
     n = len(rows)
     if units < 2:
         return _nothing(n, warn=warn)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import InputError
 from .resampling import FloatArray, random_bytes
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -43,6 +44,8 @@ def random_sums(whole: IntArray, resamples: int, seed: int) -> IntArray:
     Eight rows at a time: a random byte says which of them keep their sign, and a table of the 256 possible partial
     sums is looked up with it. That costs one addition for eight rows, and whole numbers add up exactly.
     """
+    if resamples < 1:
+        raise InputError(f"must be at least 1, found {resamples}", field="resamples")
     columns = whole.shape[1]
     sums = np.zeros((resamples, columns), dtype=np.int64)
     if not columns:

@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from .errors import InputError, MissingExtra
+from .errors import InputError
 from .fields import ALIASES, known_as
 from .intake import Intake
 from .lines import read_utf8, suffix_of, writing
 from .records import Json, Sample
 from .rows import Place, Row, rows_of_file
-from .samples import read_samples, samples_of
+from .samples import samples_of
 
 Fields: TypeAlias = dict[str, object]
 
@@ -28,16 +28,6 @@ OURS = "steelyard"
 
 _ONE, _ANY = "icontains", "icontains-any"
 _REFERENCE_ASSERTIONS = ("equals", "contains", _ONE, "similar", "factuality", "contains-any", _ANY)
-
-
-def as_ragas_dataset(samples: object) -> object:
-    """The samples (anything that ``read_samples`` takes) as a ragas EvaluationDataset; needs the extra ``ragas``."""
-    try:
-        from ragas import EvaluationDataset
-    except ImportError:
-        raise MissingExtra("ragas", extra="ragas") from None
-    dataset: object = EvaluationDataset.from_list([ragas_row(sample) for sample in read_samples(samples)])
-    return dataset
 
 
 def ragas_row(sample: Sample) -> Fields:

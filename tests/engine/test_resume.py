@@ -48,8 +48,7 @@ def test_a_killed_run_goes_on_where_it_was(serve: Serve, tmp_path: Path) -> None
     first = server.calls
     found = by_key(engine_of(server, ledger=ledger, concurrency=8).run(cells(supported, texts(100))))
     assert 100 <= first < 200
-    # 8 calls in flight, and the answers of the last tenth of a second that were not in the file yet
-    assert 200 <= server.calls <= 200 + 8 + 30
+    assert 200 <= server.calls <= 200 + 8
     server.reset()
     again = engine_of(server, ledger=ledger)
     third = by_key(again.run(cells(supported, texts(100))))

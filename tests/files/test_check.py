@@ -58,13 +58,13 @@ def test_what_deserves_a_second_look(tmp_path: Path) -> None:
     assert result.ok
     assert result.warnings == [
         "line 1: the column 'contxts' is kept as metadata: did you mean 'contexts' (retrieved_contexts)?",
-        "blank response: 1 samples, first 'a'",
-        "blank passage among the contexts: 1 samples, first 'a'",
-        "passage twice among the contexts: 1 samples, first 'a'",
-        "document twice in retrieved_ids: 1 samples, first 'a'",
-        "unequal number of contexts and ids: 1 samples, first 'a'",
+        "blank response: 1 sample, first 'a'",
+        "blank passage among the contexts: 1 sample, first 'a'",
+        "passage twice among the contexts: 1 sample, first 'a'",
+        "document twice in retrieved_ids: 1 sample, first 'a'",
+        "unequal number of contexts and ids: 1 sample, first 'a'",
         "question asked before: 2 samples, first 'b'",
-        "blank reference: 1 samples, first 'c'",
+        "blank reference: 1 sample, first 'c'",
     ]
 
 
@@ -123,7 +123,7 @@ def test_all_problems_of_qrels(tmp_path: Path, text: str, found: list[str]) -> N
 def test_queries_without_relevant_documents_are_a_warning(tmp_path: Path) -> None:
     """They are undefined for every measure."""
     (tmp_path / "a.qrels").write_text("q 0 d 0\np 0 d 1\n")
-    assert check(tmp_path / "a.qrels").warnings == ["nothing relevant: 1 queries, first 'q'"]
+    assert check(tmp_path / "a.qrels").warnings == ["nothing relevant: 1 query, first 'q'"]
 
 
 def test_a_beir_folder(tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ def test_a_beir_folder(tmp_path: Path) -> None:
         "qrels/test.tsv:2: grade: expected a number, found 'x'",
     ]
     assert check(folder).warnings == [
-        "corpus.jsonl: no text: 1 rows, first 'd'",
-        "qrels/test.tsv: not in queries.jsonl: 1 queries, first 'q'",
-        "qrels/test.tsv: not in corpus.jsonl: 1 documents, first 'f'",
+        "corpus.jsonl: no text: 1 row, first 'd'",
+        "qrels/test.tsv: not in queries.jsonl: 1 query, first 'q'",
+        "qrels/test.tsv: not in corpus.jsonl: 1 document, first 'f'",
     ]
     (folder / "corpus.jsonl").unlink()
     (folder / "qrels" / "test.tsv").unlink()

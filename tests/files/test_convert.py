@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import msgspec
 import pytest
@@ -17,11 +15,10 @@ from hypothesis import strategies as st
 from steelyard.beir import read_beir, write_beir
 from steelyard.convert import convert
 from steelyard.dataset import Dataset, EvalQuery
-from steelyard.errors import InputError, MissingExtra, UnknownName
+from steelyard.errors import InputError, UnknownName
 from steelyard.kinds import kind_of
 from steelyard.records import Sample, Span
 from steelyard.samples import read_samples, write_samples
-from steelyard.testcases import as_ragas_dataset
 from steelyard.trec import read_qrels, read_run, write_qrels, write_run
 
 FULL = Sample(
@@ -121,16 +118,6 @@ def test_ragas_rows_and_what_they_cannot_hold(tmp_path: Path) -> None:
     assert read_samples(tmp_path / "back.jsonl") == [plain]
     with pytest.raises(InputError, match=r"ragas is written as \.json or \.jsonl"):
         convert(tmp_path / "b.jsonl", tmp_path / "r.csv", to="ragas")
-
-
-def test_a_ragas_dataset_is_made_where_ragas_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are handed to ragas; without it, one line says what to install."""
-    with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[ragas\]'"):
-        as_ragas_dataset([FULL])
-    ragas = ModuleType("ragas")
-    ragas.EvaluationDataset = SimpleNamespace(from_list=list)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ragas", ragas)
-    assert as_ragas_dataset([{"question": "Q", "answer": "A"}]) == [{"user_input": "Q", "response": "A"}]
 
 
 def test_tests_of_promptfoo_that_others_wrote(tmp_path: Path) -> None:

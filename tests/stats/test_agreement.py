@@ -222,6 +222,8 @@ def test_bad_input_is_one_clear_line() -> None:
         accuracy([1, 0], [1, 0], cluster=["a"])
     with pytest.raises(InputError, match="cluster: 1 tags for 2 units"):
         krippendorff_alpha([[1, 0], [1, 1]], cluster=["a"])
+    with pytest.raises(InputError, match="level: unknown level 'ratio': expected one of nominal, ordinal, interval"):
+        krippendorff_alpha([[1, 0], [1, 1]], "ratio")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="every rater has one place per unit"):
         krippendorff_alpha([[1, 0], [1]])
     with pytest.raises(InputError, match="the ordinal level needs numbers, found 'low'"):

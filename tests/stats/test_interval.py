@@ -237,6 +237,14 @@ def test_bad_input_is_one_clear_line() -> None:
         interval([[0.1, 0.2]] * 9)
     with pytest.raises(InputError, match=r"wilson is for the mean of values that are all 0 or 1"):
         interval([0.1, 1.0], method="wilson")
+    with pytest.raises(InputError, match=r"method: unknown method 'normal': expected one of auto, bca"):
+        interval([0.1, 0.2], method="normal")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"seed: must be 0 or more, found -1"):
+        interval(SCORES, seed=-1)
+    with pytest.raises(InputError, match=r"resamples: must be at least 1, found 0"):
+        interval(SCORES, resamples=0)
+    with pytest.raises(InputError, match=r"3 successes in 2 trials"):
+        wilson(3, 2)
     with pytest.raises(InputError, match=r"pairs need equal shapes, found \(2,\) and \(1,\)"):
         difference_interval([0.1, 0.2], [0.1])
 

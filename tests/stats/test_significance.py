@@ -259,6 +259,8 @@ def test_bad_input_is_one_clear_line() -> None:
         paired_randomisation([0.1, 0.2], [0.1])
     with pytest.raises(InputError, match=r"expected two tables, samples x measures, found shapes \(2,\) and \(2,\)"):
         paired_randomisations([0.1, 0.2], [0.1, 0.2])
+    with pytest.raises(InputError, match="resamples: must be at least 1, found 0"):
+        paired_randomisation(ONE, OTHER, resamples=0)
     with pytest.raises(InputError, match="a value is infinite"):
         paired_randomisations([[math.inf]], [[0.0]])
     with pytest.raises(InputError, match=r"p-values lie in \[0, 1\]"):

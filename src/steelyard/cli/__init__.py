@@ -25,7 +25,7 @@ def main(args: list[str] | None = None) -> None:
 
 def invoke(args: list[str] | None = None) -> int:
     """The exit code of one command."""
-    from . import compare, demo, evaluate, files, history, rank, run, show  # noqa: F401 - importing a verb adds it
+    from . import agreement, compare, demo, evaluate, files, history, rank, run, show  # noqa: F401 - importing a verb adds it
 
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

@@ -7,6 +7,8 @@ SHELF = (
     "passages",
     "spans",
     "overlap",
+    "lexical_judges",
+    "semantic",
     "claims",
     "judged_passages",
     "relevancy",

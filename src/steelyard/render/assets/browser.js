@@ -67,15 +67,13 @@ class Browser {
     if (view.texts.all === null && needsTexts(view, state)) view.texts.load().then(() => this.render());
     else {
       try {
-        const { rows, counts } = filtered(view, state);
-        this.rows = sorted(view, rows, state);
-        this.counts = counts;
+        ({ rows: this.rows, counts: this.counts } = filtered(view, state, this.order()));
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
         problem = error.message;
       }
     }
-    this.rows ??= sorted(view, [...view.ids.keys()], { ...state, sort: "" });
+    this.rows ??= Int32Array.from(this.order());
     this.controls.show(state, this.counts ?? {}, problem);
     this.found.replaceChildren(h("span", {}, h("strong", {}, count(this.rows.length)), ` of ${count(view.ids.length)}`), h("span", {}, view.order(state)));
     this.grid.columns = view.columns(state);
@@ -83,6 +81,13 @@ class Browser {
     view.drawn?.(state, this);
     if (state.sample === null) this.leaveSample();
     else this.openSample();
+  }
+
+  /** All rows in the order of the state: sorted once, however often they are filtered. */
+  order() {
+    const key = JSON.stringify([this.state.sort, this.state.by]);
+    if (this.ordered?.key !== key) this.ordered = { key, rows: sorted(this.view, this.state) };
+    return this.ordered.rows;
   }
 
   async openSample() {

@@ -35,7 +35,8 @@ function comparisonView(store) {
     const at = core.metrics.findIndex((metric) => metric.label === by);
     return at < 0 ? first : at;
   };
-  const letters = core.metrics.map((_, at) => core.ids.map((__, row) => changeOf(core, at, row)).join(""));
+  const known = [];
+  const lettersOf = (at) => (known[at] ??= core.metrics[at] ? core.ids.map((_, row) => changeOf(core, at, row)).join("") : none);
   const none = "u".repeat(core.ids.length);
   const shown = core.metrics[first];
   return {
@@ -46,14 +47,14 @@ function comparisonView(store) {
     words: CHANGES,
     kind: (letter) => CHANGE_KINDS[letter],
     text: (letter) => `${CHANGE_SIGNS[letter]} ${CHANGES[letter]}`,
-    letters: (state) => letters[chosen(state)] ?? none,
+    letters: (state) => lettersOf(chosen(state)),
     by: { label: "Changes of", options: core.metrics.map((metric, at) => [at === first ? "" : metric.label, metric.label]) },
     example: shown ? exampleOf(`delta.${shown.label}`, "-0.1", core.tags) : "",
-    columns: (state) => comparisonColumns(core, chosen(state), letters),
+    columns: (state) => comparisonColumns(core, chosen(state), lettersOf(chosen(state))),
     sortValue(key, state) {
       const at = chosen(state);
       if (key === "" || key === "change") {
-        const place = (row) => "fpx".indexOf(letters[at]?.[row]);
+        const place = (row) => "fpx".indexOf(lettersOf(at)[row]);
         return (row) => (place(row) >= 0 ? place(row) * 10 : 30) - Math.abs(deltaOf(core, at, row) ?? -1);
       }
       if (key === "baseline") return (row) => core.a.values[at][row];
@@ -63,7 +64,7 @@ function comparisonView(store) {
       return fields[key]?.get;
     },
     order: ({ sort }) => (sort ? `sorted by ${sort.replace(/^-/, "")}` : "flips first, then by size of change"),
-    drawn: (state, browser) => core.metrics.length && drawScatter(byId("chart"), core, chosen(state), letters[chosen(state)], browser),
+    drawn: (state, browser) => core.metrics.length && drawScatter(byId("chart"), core, chosen(state), lettersOf(chosen(state)), browser),
     load: (row) => loadPair(store, row),
     draw: (place, pair, state, nav) => drawPair(place, store, pair, state.metric ?? (state.by || core.first), nav),
     say: (row) => `${core.ids[row]}`,
@@ -101,7 +102,7 @@ function comparisonColumns(core, chosen, letters) {
       {
         key: "change", title: `change of ${core.metrics[chosen].label}`, width: 130, frozen: true, kind: "state", sortable: true,
         fill: (cell, row) => {
-          const letter = letters[chosen][row];
+          const letter = letters[row];
           cell.classList.add(CHANGE_KINDS[letter]);
           cell.append(`${CHANGE_SIGNS[letter]} ${CHANGES[letter]}`);
         },

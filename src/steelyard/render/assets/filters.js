@@ -23,8 +23,8 @@ function writeFragment(state) {
   return pairs.size ? `#${pairs}` : "";
 }
 
-/** Rows that pass the filters but for the state chips, and the counts of their states. See browser.js for `view`. */
-function filtered(view, state) {
+/** The rows of `order` that pass the filters, and the counts of their states before the state chips. See browser.js for `view`. */
+function filtered(view, state, order) {
   const tests = [];
   if (state.q.trim()) tests.push(expression(state.q, view.fields).test);
   for (const [tag, value] of Object.entries(state.tags))
@@ -36,30 +36,29 @@ function filtered(view, state) {
   const words = state.states.split(".");
   const chosen = new Set(Object.keys(view.words).filter((letter) => words.includes(view.words[letter])));
   const rows = [];
-  for (let row = 0; row < view.ids.length; row++) {
+  for (const row of order) {
     if (!tests.every((test) => test(row))) continue;
     counts[letters[row]]++;
     if (!chosen.size || chosen.has(letters[row])) rows.push(row);
   }
-  return { rows, counts };
+  return { rows: Int32Array.from(rows), counts };
 }
 
-/** Sort rows by a column; what has no value stands last, equal rows keep their order. */
-function sorted(view, rows, state) {
+/** All rows sorted by a column; what has no value stands last, equal rows keep their order. */
+function sorted(view, state) {
   const [key, down] = state.sort.startsWith("-") ? [state.sort.slice(1), -1] : [state.sort, 1];
+  const rows = Array.from(view.ids.keys());
   const value = view.sortValue(key, state);
-  if (!value) return Int32Array.from(rows);
-  const keys = new Map(rows.map((row) => [row, value(row)]));
+  if (!value) return rows;
+  const keys = rows.map((row) => value(row) ?? null);
   const collator = new Intl.Collator("en", { numeric: true });
-  return Int32Array.from(
-    rows.sort((a, b) => {
-      const [x, y] = [keys.get(a), keys.get(b)];
-      if (x === y) return a - b;
-      if (x === null || x === undefined) return 1;
-      if (y === null || y === undefined) return -1;
-      return (typeof x === "number" ? x - y : collator.compare(x, y)) * down || a - b;
-    }),
-  );
+  return rows.sort((a, b) => {
+    const [x, y] = [keys[a], keys[b]];
+    if (x === y) return a - b;
+    if (x === null) return 1;
+    if (y === null) return -1;
+    return (typeof x === "number" ? x - y : collator.compare(x, y)) * down || a - b;
+  });
 }
 
 /** Fields of the tags: by their name, and as `tag.NAME` where another field has it. */

@@ -1,0 +1,386 @@
+"""Can the judge be trusted? Its scores beside people's labels, and what people would say of all samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from msgspec.structs import replace
+
+from . import agreement
+from .agreement import Agreement, How
+from .calibration import Calibrated, Calibration, Ceiling, Share
+from .errors import InputError
+from .krippendorff import krippendorff_alpha
+from .labelled import Labelled, doubts, join, label_of
+from .labels_file import Label, read_labels
+from .pool import FloatArray, groups, passes
+from .pooling import check_tag, clusters_of
+from .ppi import Corrected, corrected_difference, corrected_mean
+from .report import MetricNote, Report
+from .stats import difference_interval, interval
+from .thresholds import choose_threshold
+
+DEFAULT_THRESHOLD = 0.5
+
+
+def calibrate(
+    report: Report,
+    labels: object,
+    *,
+    metric: str | None = None,
+    baseline: Report | None = None,
+    baseline_labels: object = None,
+    threshold: float | None = None,
+    scale: tuple[float, float] | None = None,
+    by: str | Sequence[str] | None = None,
+    cluster: str | None = None,
+    drawn: str | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Calibration:
+    """How far a judge agrees with people, and corrected estimates from many judged and few labelled samples.
+
+    ``labels`` are what ``read_labels`` reads: a file or several, a table, mappings, or ``{sample: value}``; each has a
+    sample, a value, and where it matters a metric (default: ``metric``, or the report's only one), a claim, an
+    annotator. ``scale`` is the range of people's ratings (``(1, 5)``), put onto [0, 1].
+
+    Verdicts are whether a value reaches ``threshold`` (default: the report's, else 0.5); of several people the majority
+    counts, and where it is split the sample is left out of what compares verdicts. Bias is also told for each value of
+    the tags ``by``. With a ``baseline`` report and its labels (``baseline_labels``, or labels with a ``system``) the
+    difference of the two systems is corrected too, over samples that are labelled for both.
+
+    Corrected estimates take the labelled samples as a random sample of all, or as random within strata (as
+    ``steelyard label`` draws them). Labels that do not say how they were drawn are taken as random with a warning;
+    ``drawn="random"`` says that they are.
+
+    >>> from steelyard import evaluate_rag
+    >>> rows = [{"id": str(n), "response": "Paris" if n % 3 else "Rome", "reference": "Paris"} for n in range(400)]
+    >>> report = evaluate_rag(rows, metrics=["exact_match"])
+    >>> people = {str(n): float(n % 3 > 0 and n % 10 != 4) for n in range(100)}
+    >>> found = calibrate(report, people, drawn="random")["exact_match"]
+    >>> round(found.agreement["accuracy"].value, 2), found.confusion.counts
+    (0.96, ((17, 2), (0, 31)))
+    >>> round(found.mean.uncorrected, 3), round(found.mean.alone, 3), round(found.mean.value, 3)
+    (0.667, 0.6, 0.615)
+    """
+    if drawn not in {None, "random"}:
+        raise InputError(f"drawn={drawn!r}: expected 'random', or labels that say how they were drawn")
+    given = read_labels(labels, scale=scale)
+    others = read_labels(baseline_labels, scale=scale) if baseline_labels is not None else []
+    if baseline is not None and baseline_labels is None:
+        given, others = _by_system(given, report, baseline)
+    if not given:
+        raise InputError("no labels: the input is empty")
+    how = _How(threshold, (by,) if isinstance(by, str) else tuple(by or ()), cluster, drawn, confidence, seed)
+    metrics, warnings = dict[str, Calibrated](), list[str]()
+    for (label, claims), group in _grouped(report, given, metric).items():
+        joined = join(report, label, group, claims=claims)
+        pair = None
+        if baseline is not None and others:
+            pair = _pair(baseline, others, label, metric, claims=claims)
+        name = f"{label} claims" if claims else label
+        metrics[name] = _calibrated(report, label, joined, pair, how, claims=claims)
+        warnings += [f"{name}: {warning}" for warning in doubts(joined, drawn)]
+    return Calibration(
+        system=report.system,
+        baseline="" if baseline is None else baseline.system or "baseline",
+        judge=report.judge,
+        metrics=metrics,
+        warnings=warnings,
+        confidence=confidence,
+    )
+
+
+class _How:
+    """The options that every metric shares."""
+
+    def __init__(
+        self,
+        threshold: float | None,
+        by: tuple[str, ...],
+        cluster: str | None,
+        drawn: str | None,
+        confidence: float,
+        seed: int,
+    ) -> None:
+        self.threshold, self.by, self.cluster, self.drawn = threshold, by, cluster, drawn
+        self.confidence, self.seed = confidence, seed
+
+
+def _plainly(how: _How) -> How:
+    return {"confidence": how.confidence, "seed": how.seed}
+
+
+def _by_system(labels: Sequence[Label], report: Report, baseline: Report) -> tuple[list[Label], list[Label]]:
+    """The labels of each of two systems; labels that name none are the report's."""
+    if report.system == baseline.system:
+        raise InputError("the two reports name the same system: give the labels of the baseline as baseline_labels")
+    theirs = [label for label in labels if label.system == baseline.system]
+    return [label for label in labels if label.system in {"", report.system}], theirs
+
+
+def _grouped(report: Report, labels: Sequence[Label], metric: str | None) -> dict[tuple[str, bool], list[Label]]:
+    """Labels by the column they are about, claims apart from samples."""
+    found: dict[tuple[str, bool], list[Label]] = {}
+    for label in labels:
+        found.setdefault((label.metric or metric or "", bool(label.claim)), []).append(label)
+    grouped: dict[tuple[str, bool], list[Label]] = {}
+    wanted = None if metric is None else label_of(report, metric)
+    for (name, claims), group in found.items():
+        column = label_of(report, name)
+        if wanted is None or column == wanted:
+            grouped.setdefault((column, claims), []).extend(group)
+    if not grouped:
+        raise InputError(f"no label is about {metric}")
+    return grouped
+
+
+def _pair(
+    baseline: Report, labels: Sequence[Label], label: str, metric: str | None, *, claims: bool
+) -> tuple[Report, Labelled] | None:
+    if claims or label not in baseline.columns:
+        return None
+    group = _grouped(baseline, labels, metric).get((label, False))
+    return None if group is None else (baseline, join(baseline, label, group))
+
+
+def _calibrated(
+    report: Report, label: str, joined: Labelled, pair: tuple[Report, Labelled] | None, how: _How, *, claims: bool
+) -> Calibrated:
+    note = report.notes[label]
+    limit = how.threshold if how.threshold is not None else note.threshold
+    limit = 0.5 if claims else limit if limit is not None or note.bounds is None else DEFAULT_THRESHOLD
+    _check_scale(joined, note)
+    tags = None if how.cluster is None else clusters_of(report, how.cluster)
+    cluster = [unit.sample for unit in joined.units] if claims else None
+    if tags is not None:
+        cluster = [tags[unit.row] for unit in joined.units]
+    rows = joined.rows
+    options = _plainly(how)
+    if cluster is not None:
+        options["cluster"] = [cluster[row] for row in rows]
+    people, scores = joined.mean[rows], joined.scores[rows]
+    found = Calibrated(
+        metric=label,
+        way=note.way,
+        unit="claim" if claims else "sample",
+        threshold=limit,
+        total=len(joined.units),
+        n=len(rows),
+        unscored=int(np.isnan(scores).sum()),
+        annotators=len(joined.people),
+    )
+    plain = _plain(people), _plain(scores)
+    measures: dict[str, Agreement] = {}
+    fields: dict[str, object] = {}
+    if limit is not None:
+        said = _verdicts(joined, rows, limit, note)
+        told = [None if math.isnan(one) else _passes(one, limit, note) for one in scores.tolist()]
+        measures |= _of_verdicts(said, told, options)
+        fields |= {
+            "kappa_maximum": agreement.kappa_maximum(said, told),
+            "confusion": agreement.confusion(said, told),
+            "people_rate": _rate(said, told, 0, options),
+            "judge_rate": _rate(said, told, 1, options),
+            "ceiling": _ceiling(joined, rows, told, limit, note, how),
+            "chosen": choose_threshold(
+                said,
+                plain[1],
+                limit,
+                higher_is_better=note.higher_is_better,
+                confidence=how.confidence,
+                seed=how.seed,
+            ),
+        }
+        measures["auc"] = agreement.roc_auc(said, [_signed(one, note) for one in plain[1]], **options)
+    graded = any(one not in {0.0, 1.0} for one in people.tolist())
+    if graded or limit is None:
+        measures["alpha"] = krippendorff_alpha(plain, "interval", **options)
+    measures["spearman"] = agreement.spearman(*plain, **options)
+    measures["kendall"] = agreement.kendall_tau(*plain, **options)
+    fields |= {
+        "agreement": measures,
+        "bias": _bias(scores, people, options),
+        "bias_by": _bias_by(report, joined, rows, how),
+        **_corrections(joined, pair, limit, note, cluster, how),
+    }
+    made = replace(found, **fields)
+    return replace(made, notes=_notes(made, claims=claims))
+
+
+def _check_scale(joined: Labelled, note: MetricNote) -> None:
+    if note.bounds is None:
+        return
+    low, high = note.bounds
+    for row in joined.rows:
+        if not low <= joined.mean[row] <= high:
+            raise InputError(
+                f"the label {joined.mean[row]:g} of {joined.units[row].sample} is outside {low:g} to {high:g}: say what"
+                " the ratings range over (scale=(1, 5), --scale 1-5)"
+            )
+
+
+def _plain(values: FloatArray) -> list[float | None]:
+    return [None if math.isnan(one) else one for one in values.tolist()]
+
+
+def _passes(value: float, limit: float, note: MetricNote) -> float:
+    return float(passes(value, limit, higher_is_better=note.higher_is_better))
+
+
+def _signed(value: float | None, note: MetricNote) -> float | None:
+    return value if value is None or note.higher_is_better else -value
+
+
+def _verdicts(joined: Labelled, rows: Sequence[int], limit: float, note: MetricNote) -> list[float | None]:
+    """What most people say of each unit; None where they are split."""
+    verdicts: list[float | None] = []
+    for row in rows:
+        said = [_passes(float(one[row]), limit, note) for one in joined.people.values() if not math.isnan(one[row])]
+        share = sum(said) / len(said)
+        verdicts.append(None if share == 0.5 else float(share > 0.5))
+    return verdicts
+
+
+def _of_verdicts(said: Sequence[float | None], told: Sequence[float | None], options: How) -> dict[str, Agreement]:
+    return {
+        "accuracy": agreement.accuracy(said, told, **options),
+        "balanced accuracy": agreement.balanced_accuracy(said, told, **options),
+        "kappa": agreement.cohen_kappa(said, told, **options),
+        "alpha": krippendorff_alpha([said, told], "nominal", **options),
+    }
+
+
+def _rate(said: Sequence[float | None], told: Sequence[float | None], side: int, options: How) -> Share | None:
+    """How often people (0) or the judge (1) say pass, over the units on which both have a verdict."""
+    kept = [row for row, pair in enumerate(zip(said, told, strict=True)) if None not in pair]
+    if not kept:
+        return None
+    values = np.array([(said, told)[side][row] for row in kept], dtype=np.float64)
+    return Share.of(float(values.mean()), interval(values, **_over(options, kept)))
+
+
+def _over(options: How, kept: Sequence[int]) -> How:
+    tags = options.get("cluster")
+    return options if tags is None else {**options, "cluster": [tags[row] for row in kept]}
+
+
+def _bias(scores: FloatArray, people: FloatArray, options: How) -> Share | None:
+    there = np.flatnonzero(~(np.isnan(scores) | np.isnan(people))).tolist()
+    if not there:
+        return None
+    found = difference_interval(scores[there], people[there], **_over(options, there))
+    return Share.of(float((scores[there] - people[there]).mean()), found)
+
+
+def _bias_by(report: Report, joined: Labelled, rows: Sequence[int], how: _How) -> dict[str, Share]:
+    tags = [sample.tags for sample in report.samples]
+    found = {}
+    options = _plainly(how)
+    for tag in how.by:
+        check_tag(tag, tags)
+        for value, members in groups([tags[joined.units[row].row] for row in rows], tag).items():
+            kept = [rows[at] for at in members]
+            one = _bias(joined.scores[kept], joined.mean[kept], options)
+            if one is not None:
+                found[f"{tag}={value}"] = one
+    return found
+
+
+def _ceiling(
+    joined: Labelled,
+    rows: Sequence[int],
+    told: Sequence[float | None],
+    limit: float,
+    note: MetricNote,
+    how: _How,
+) -> Ceiling | None:
+    """People beside each other, and the judge beside each of them, over units that several have labelled."""
+    alike, shared, ratings = [], [], []
+    for row, verdict in zip(rows, told, strict=True):
+        said = [
+            None if math.isnan(one[row]) else _passes(float(one[row]), limit, note) for one in joined.people.values()
+        ]
+        there = [one for one in said if one is not None]
+        if len(there) < 2:
+            continue
+        ratings.append(said)
+        pairs = list(combinations(there, 2))
+        alike.append((sum(one == other for one, other in pairs), len(pairs)))
+        if verdict is not None:
+            shared.append((sum(one == verdict for one in there), len(there)))
+    if not alike:
+        return None
+    options = _plainly(how)
+    alpha = krippendorff_alpha([list(one) for one in zip(*ratings, strict=True)], "nominal", **options)
+    return Ceiling(len(joined.people), len(alike), _ratio(alike, options), _ratio(shared, options), alpha)
+
+
+def _ratio(parts: Sequence[tuple[float, float]], options: How) -> Share:
+    if not parts:
+        return Share(None)
+    rows = np.array(parts, dtype=np.float64)
+    total = rows.sum(axis=0)
+    return Share.of(float(total[0] / total[1]), interval(rows, statistic="ratio", **options))
+
+
+def _corrections(
+    joined: Labelled,
+    pair: tuple[Report, Labelled] | None,
+    limit: float | None,
+    note: MetricNote,
+    cluster: Sequence[str] | None,
+    how: _How,
+) -> dict[str, Corrected]:
+    strata, shares = (joined.strata, joined.shares) if joined.shares else (None, None)
+    options = {"strata": strata, "shares": shares, "cluster": cluster, "confidence": how.confidence}
+    found = {"mean": corrected_mean(joined.mean, joined.scores, **options)}  # type: ignore[arg-type]
+    sides = [(joined.mean, joined.scores)]
+    if pair is not None:
+        sides.append(_aligned(joined, pair[1]))
+        (mine, ours), (theirs, others) = sides
+        found["difference"] = corrected_difference(mine, ours, theirs, others, **options)  # type: ignore[arg-type]
+    if limit is not None:
+        passed = [[_passed(values, limit, note) for values in side] for side in sides]
+        found["pass_rate"] = corrected_mean(*passed[0], **options)  # type: ignore[arg-type]
+        if pair is not None:
+            found["pass_difference"] = corrected_difference(*passed[0], *passed[1], **options)  # type: ignore[arg-type]
+    return found
+
+
+def _aligned(joined: Labelled, other: Labelled) -> tuple[FloatArray, FloatArray]:
+    """The other system's labels and scores, in the order of the first's units; NaN where it lacks one."""
+    place_of = {unit.sample: place for place, unit in enumerate(other.units)}
+    places = [place_of.get(unit.sample, -1) for unit in joined.units]
+    labels, scores = (np.append(values, math.nan)[places] for values in (other.mean, other.scores))
+    return labels, scores
+
+
+def _passed(values: FloatArray, limit: float, note: MetricNote) -> FloatArray:
+    gaps = np.round(values - limit, 9)
+    passed = gaps >= 0 if note.higher_is_better else gaps <= 0
+    return np.where(np.isnan(values), math.nan, passed.astype(np.float64))
+
+
+def _notes(found: Calibrated, *, claims: bool) -> list[str]:
+    """What the numbers mean, where it is easily missed."""
+    notes = []
+    hit, rate, kappa = found.agreement.get("accuracy"), found.people_rate, found.agreement.get("kappa")
+    if hit is not None and hit.value is not None and rate is not None and rate.value is not None:
+        commonest = max(rate.value, 1 - rate.value)
+        word = "pass" if rate.value >= 0.5 else "fail"
+        if hit.value <= commonest + 1e-9:
+            notes.append(
+                f"no better than a constant: always saying {word} would agree with people on {commonest:.3f} too"
+            )
+        elif kappa is not None and kappa.low is not None and kappa.low <= 0:
+            notes.append(f"not shown to be better than always saying {word}, which agrees on {commonest:.3f}")
+    if found.unscored:
+        what = "claims" if claims else "samples"
+        notes.append(f"{found.unscored} labelled {what} have no score of the judge and are left out")
+    if found.mean.reason:
+        notes.append(f"no corrected estimate: {found.mean.reason}")
+    return notes

@@ -1,0 +1,187 @@
+"""What people say beside what the judge says, unit by unit: a unit is a sample, or one claim of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from .distributions import normal_cdf
+from .errors import InputError, UnknownName
+from .labels_file import Label
+from .names import did_you_mean
+from .pool import FloatArray
+from .report import Report
+
+ODD = 0.01
+"""Below this p, labelled units that score unlike the others are told of."""
+
+
+class Unit(Struct, frozen=True):
+    """One thing that was judged: the row of its sample, and the number (from 1) and words of a claim."""
+
+    sample: str
+    row: int
+    claim: int = 0
+    text: str = ""
+
+
+class Labelled(Struct, frozen=True):
+    """Units with the judge's scores and people's labels, NaN where there is none.
+
+    ``people`` has the labels of each annotator, ``mean`` their mean. ``strata`` names the stratum that each labelled
+    unit was drawn from, ``shares`` how much of all units a stratum is. ``drawn`` is how they were drawn, as far as all
+    labels say so. ``waiting`` units were drawn and have no label; ``passed_over`` of them stand before the last label.
+    """
+
+    units: list[Unit]
+    scores: FloatArray
+    people: dict[str, FloatArray]
+    mean: FloatArray
+    strata: list[str]
+    shares: dict[str, float]
+    drawn: str = ""
+    waiting: int = 0
+    passed_over: int = 0
+    strangers: list[str] = []
+
+    @property
+    def rows(self) -> list[int]:
+        """The places of the units that have a label."""
+        return [int(place) for place in np.flatnonzero(~np.isnan(self.mean))]
+
+
+def units_of(report: Report, metric: str, *, claims: bool = False) -> tuple[list[Unit], FloatArray]:
+    """What a metric judged, and how: its samples with their scores, or their claims with 1 for a claim that holds."""
+    column = report.columns[metric]
+    if not claims:
+        return [Unit(one, row) for row, one in enumerate(report.ids)], column.values
+    units, scores = [], []
+    for row, one in enumerate(report.ids):
+        found = column.evidence.get(row, {}).get("claims")
+        for number, claim in enumerate(found if isinstance(found, list) else [], 1):
+            if isinstance(claim, dict) and isinstance(claim.get("claim"), str):
+                units.append(Unit(one, row, number, str(claim["claim"])))
+                scores.append({"yes": 1.0, "no": 0.0}.get(str(claim.get("verdict")), math.nan))
+    if not units:
+        raise InputError(f"{metric} has no claims in its evidence: label samples, not claims")
+    return units, np.array(scores, dtype=np.float64)
+
+
+def label_of(report: Report, metric: str) -> str:
+    """The column that a label's metric means: its name in the report, with or without its way and parameters.
+
+    >>> from steelyard import evaluate_rag
+    >>> report = evaluate_rag([{"response": "a", "reference": "a"}], metrics=["token_f1"])
+    >>> label_of(report, ""), label_of(report, "lexical.token_f1")
+    ('token_f1', 'token_f1')
+    """
+    known = list(report.columns)
+    if not metric:
+        if len(known) == 1:
+            return known[0]
+        raise InputError(f"labels without a metric: say which of {', '.join(known)} they are about")
+    if metric in known:
+        return metric
+    for label, note in report.notes.items():
+        if metric in {note.name, f"{note.way}.{note.name}", label.partition(".")[2]}:
+            return label
+    raise UnknownName(f"no metric {metric!r} in the report: {did_you_mean(metric, known)}")
+
+
+def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool = False) -> Labelled:
+    """Labels put to the units of one metric. Two different labels of one person on one unit are an error."""
+    units, scores = units_of(report, metric, claims=claims)
+    place_of = {(unit.sample, unit.claim): place for place, unit in enumerate(units)}
+    by_text = {(unit.sample, _folded(unit.text)): place for place, unit in enumerate(units) if unit.text}
+    people: dict[str, FloatArray] = {}
+    strata, shares = [""] * len(units), dict[str, float]()
+    drawn, marks, strangers = set[str](), dict[int, bool](), list[str]()
+    for label in labels:
+        key = (label.sample, int(label.claim)) if label.claim.isdecimal() else None
+        place = place_of.get(key or (label.sample, 0)) if key or not label.claim else None
+        if place is None and label.claim:
+            place = by_text.get((label.sample, _folded(label.claim)))
+        if place is None:
+            strangers.append(label.sample if not label.claim else f"{label.sample} claim {label.claim}")
+            continue
+        marks[place] = marks.get(place, False) or label.value is not None
+        if label.value is None:
+            continue
+        drawn.add(label.drawn)
+        if label.stratum and label.share is not None:
+            strata[place], shares[label.stratum] = label.stratum, label.share
+        values = people.setdefault(label.annotator, np.full(len(units), math.nan))
+        if not math.isnan(values[place]) and values[place] != label.value:
+            who = f" by {label.annotator}" if label.annotator else ""
+            raise InputError(f"{label.sample} is labelled twice{who}: {values[place]:g} and {label.value:g}")
+        values[place] = label.value
+    order = list(marks.values())
+    last = max((at for at, given in enumerate(order) if given), default=-1)
+    return Labelled(
+        units=units,
+        scores=scores,
+        people=people,
+        mean=_mean(list(people.values()), len(units)),
+        strata=strata,
+        shares=shares if drawn == {"stratified"} else {},
+        drawn=drawn.pop() if len(drawn) == 1 else "",
+        waiting=order.count(False),
+        passed_over=order[: last + 1].count(False),
+        strangers=strangers,
+    )
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _mean(people: Sequence[FloatArray], count: int) -> FloatArray:
+    """The mean label of each unit, NaN where nobody gave one."""
+    if not people:
+        return np.full(count, math.nan)
+    table = np.array(people)
+    given = (~np.isnan(table)).sum(axis=0)
+    total = np.where(np.isnan(table), 0.0, table).sum(axis=0)
+    return np.where(given > 0, total / np.maximum(given, 1), math.nan)
+
+
+def doubts(joined: Labelled, drawn: str | None) -> list[str]:
+    """Why the labelled samples may be no random sample of all."""
+    found = []
+    if joined.strangers:
+        shown = ", ".join(joined.strangers[:3]) + (", …" if len(joined.strangers) > 3 else "")
+        found.append(f"{len(joined.strangers)} labels are about samples that the report does not have: {shown}")
+    if joined.passed_over:
+        found.append(
+            f"{joined.passed_over} samples were drawn and passed over: if they were the hard ones, the labels are no"
+            " random sample"
+        )
+    stratified = joined.drawn == "stratified" and joined.shares
+    if not stratified and joined.drawn != "random" and drawn is None:
+        found.append(
+            "nothing says how these samples were chosen: corrected estimates hold if that was at random (steelyard"
+            " label draws at random; drawn='random' or --random says so)"
+        )
+    if not stratified and (odd := _odd(joined)) is not None:
+        found.append(odd)
+    return found
+
+
+def _odd(joined: Labelled) -> str | None:
+    """Whether labelled samples score unlike the others (Welch's test), which a random sample rarely does."""
+    scored, labelled = ~np.isnan(joined.scores), ~np.isnan(joined.mean)
+    inside, outside = joined.scores[scored & labelled], joined.scores[scored & ~labelled]
+    if min(len(inside), len(outside)) < 5:
+        return None
+    error = math.sqrt(inside.var(ddof=1) / len(inside) + outside.var(ddof=1) / len(outside))
+    gap = float(inside.mean() - outside.mean())
+    p = 2 * normal_cdf(-abs(gap) / error) if error > 0 else float(gap == 0)
+    if p >= ODD:
+        return None
+    return (
+        f"labelled samples score {inside.mean():.3f} on average, the others {outside.mean():.3f} (p = {p:.2g}): these"
+        " labels do not look like a random sample"
+    )

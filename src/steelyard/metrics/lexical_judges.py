@@ -1,0 +1,219 @@
+"""What a judge would be asked, answered by counting: correctness, faithfulness, relevance, without a model.
+
+The counts of ``correctness`` and ``grounding`` become probabilities by coefficients that were fitted to the labels of
+people; the files under ``data`` say to which. ``docs/agreement.md`` says how far the results agree with people, and
+what counting cannot see. A metric in this file is a screen: it finds what is worth a closer look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ..calibrated import Model, model
+from ..commonness import weight
+from ..correctness import compared
+from ..flow import Flow, embed
+from ..grounding import Support, pooled, relevance, support
+from ..metric import metric
+from ..placed import words_in
+from ..records import Json, Sample, Undefined, Value
+from ..text import normal_form
+from ..vectors import cosine
+from .lexical import NO_REFERENCE
+from .scalars import Aggregation
+
+NEEDS_GROUNDS = ("response", "retrieved_contexts")
+
+
+@metric(
+    name="answer_correctness",
+    way="lexical",
+    needs=("response", "reference"),
+    revision=1,
+    source="Steelyard; labels of Wang et al. 2023, EVOUNA. arXiv:2305.12421",
+)
+def answer_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> Value | Undefined:
+    """The probability that people would call the response correct, given the reference.
+
+    A logistic model of token F1, content-word F1 (also weighted by how rare the words are), recall of the reference's
+    stems, the share of what the response adds to the question that the reference holds, order, containment, fuzzy match
+    and numbers. Fitted to short factual answers in English (EVOUNA, Natural Questions); elsewhere read it as a score,
+    not as a probability. Of several references the best counts. Range 0 to 1; a blank response is 0.
+
+    It sees words, not meaning: a paraphrase without a shared word is wrong to it, and a contradiction in the words of
+    the reference is right.
+    """
+    if not sample.references:
+        return NO_REFERENCE
+    found = [_correct(sample, reference, "correctness") for reference in sample.references]
+    return _reduced(found, aggregation)
+
+
+@metric(
+    name="semantic_correctness",
+    way="lexical",
+    needs=("response", "reference"),
+    revision=1,
+    embeds=True,
+    source="Steelyard; labels of Wang et al. 2023, EVOUNA. arXiv:2305.12421",
+)
+def semantic_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> Flow:
+    """``answer_correctness`` [lexical] with one more count: the cosine of the embeddings of response and reference.
+
+    Needs an embedder; fitted with ``local``.
+    """
+    if not sample.references:
+        return NO_REFERENCE
+    texts = [sample.response or "", *sample.references]
+    vectors = yield from embed([text if text.strip() else "-" for text in texts])
+    found = [
+        _correct(sample, reference, "correctness_cosine", {"cosine": max(0.0, cosine(vectors[0], vector))})
+        for reference, vector in zip(sample.references, vectors[1:], strict=True)
+    ]
+    return _reduced(found, aggregation)
+
+
+def _correct(sample: Sample, reference: str, name: str, more: Mapping[str, float] | None = None) -> Value:
+    response = sample.response or ""
+    counts = compared(response, reference, sample.user_input or "") | (more or {})
+    normal, wanted = normal_form(response), normal_form(reference)
+    used = model(name)
+    value = 0.0 if wanted and not normal else 1.0 if normal == wanted else used.probability(counts)
+    evidence: dict[str, Json] = {
+        "reference": reference,
+        "normalised": {"response": normal, "reference": wanted},
+        "counts": _rounded(counts),
+        "terms": dict(used.terms(counts)),
+    }
+    return Value(value, evidence)
+
+
+def _reduced(found: Sequence[Value], aggregation: Aggregation) -> Value:
+    if aggregation == "mean":
+        return Value(sum(one.value for one in found) / len(found), {"references": [one.evidence for one in found]})
+    return (max if aggregation == "best" else min)(found, key=lambda one: one.value)
+
+
+@metric(
+    name="faithfulness",
+    way="lexical",
+    needs=NEEDS_GROUNDS,
+    revision=1,
+    source="Steelyard; labels of BEGIN, Q2, WiCE, SummEdits and a set of claims with web passages",
+    remedy="look at generation: the answers say things that the passages do not",
+)
+def faithfulness(sample: Sample) -> Value:
+    """The probability that people would call the response supported by the retrieved passages.
+
+    Each sentence is laid over the passages: how much of its words, weighted by how rare they are, stands in one short
+    stretch of a passage; whether neighbours there are neighbours too; how much is copied; which numbers, dates, units
+    and names no passage holds; negations and opposites on one side only. A logistic model of these counts, those of the
+    weakest sentence where they are shares. Range 0 to 1. No passages, or a blank response: 0.
+
+    The evidence holds for each sentence its support (share of weighted words found in the best stretch), the flags, and
+    which words are borne out by which characters of which passage. A screen: it cannot see a relation turned around in
+    the same words, or a claim that follows without being said.
+    """
+    contexts, response = sample.retrieved_contexts or [], sample.response or ""
+    sentences = support(response, contexts)
+    if not sentences or not any(map(str.strip, contexts)):
+        return Value(0.0, {"sentences": _sentences(response, sentences)})
+    counts, used = pooled(sentences), model("faithfulness")
+    evidence: dict[str, Json] = {
+        "sentences": _sentences(response, sentences),
+        "counts": _rounded(counts),
+        "terms": dict(used.terms(counts)),
+    }
+    return Value(used.probability(counts), evidence)
+
+
+@metric(
+    name="context_relevancy",
+    way="lexical",
+    needs=("user_input", "retrieved_contexts"),
+    revision=1,
+    source="Steelyard; labels of a set of claims with web passages",
+    remedy="look at retrieval: the passages are not about the question",
+)
+def context_relevancy(sample: Sample) -> Value:
+    """Mean probability, over the retrieved passages, that people would call the passage relevant to the question.
+
+    The question's words, weighted by how rare they are, in the best short stretch of the passage and in all of it,
+    and the names it lacks, through a logistic model. Range 0 to 1. No passages, or a blank question: 0.
+    """
+    contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
+    used = model("relevance")
+    rated = [_relevant(question, context, used) for context in contexts]
+    if not rated:
+        return Value(0.0)
+    passages: list[Json] = [{"passage": number, "probability": one} for number, one in enumerate(rated, 1)]
+    return Value(sum(rated) / len(rated), {"passages": passages})
+
+
+def _relevant(question: str, context: str, used: Model) -> float:
+    counts = relevance(question, context)
+    return 0.0 if counts is None else used.probability(counts)
+
+
+_DECLINES = re.compile(
+    r"\b(?:i (?:do not|don['’]?t|cannot|can['’]?t|could not|couldn['’]?t) (?:know|answer|find|tell|say|provide)"
+    r"|(?:i am|i['’]?m) (?:not sure|not certain|unable|sorry)|no (?:relevant )?(?:information|answer)"
+    r"|not (?:enough|mentioned|specified|stated|provided)|cannot be (?:answered|determined)|unanswerable)\b",
+    re.IGNORECASE,
+)
+
+
+@metric(
+    name="answer_relevancy",
+    way="lexical",
+    needs=("user_input", "response"),
+    revision=1,
+    source="Steelyard",
+    remedy="look at the prompt of the generator: answers evade the question or wander off it",
+)
+def answer_relevancy(sample: Sample) -> Value:
+    """Share of the question's content words, weighted by how rare they are, that the response takes up; 0 if it declines.
+
+    Range 0 to 1. A blank response: 0; a question without content words: 0. Fitted to nothing: there were no labels to
+    fit it to. A terse right answer that repeats nothing of the question scores 0, so read it beside a judged metric.
+    """
+    question, response = sample.user_input or "", sample.response or ""
+    words = words_in(question)
+    weights = {
+        stem: weight(stem) for stem, carries in zip(words.stems, words.content, strict=True) if carries
+    }
+    declines = _DECLINES.search(response)
+    held = set(words_in(response).stems)
+    found = [stem for stem in weights if stem in held]
+    evidence: dict[str, Json] = {
+        "found": [*found],
+        "missing": [stem for stem in weights if stem not in held],
+        "declines": declines[0] if declines else None,
+    }
+    total = sum(weights.values())
+    if declines or not total:
+        return Value(0.0, evidence)
+    return Value(min(1.0, sum(weights[stem] for stem in found) / total), evidence)
+
+
+def _sentences(response: str, sentences: Sequence[Support]) -> list[Json]:
+    """The evidence of each sentence as plain JSON."""
+    return [
+        {
+            "text": response[one.start : one.end],
+            "start": one.start,
+            "end": one.end,
+            "support": round(one.counts["wide"], 4),
+            "normalised": one.normalised,
+            "flags": [msgspec.to_builtins(flag) for flag in one.flags],
+            "aligned": [msgspec.to_builtins(pair) for pair in one.aligned],
+        }
+        for one in sentences
+    ]
+
+
+def _rounded(counts: Mapping[str, float]) -> dict[str, Json]:
+    return {name: round(value, 4) for name, value in counts.items()}

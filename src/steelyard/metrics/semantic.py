@@ -1,0 +1,41 @@
+"""Likeness of meaning, by embeddings."""
+
+from __future__ import annotations
+
+from ..flow import Flow, embed
+from ..metric import metric
+from ..records import Json, Sample, Undefined, Value
+from ..vectors import cosine
+
+
+@metric(
+    needs=("response", "reference"),
+    way="lexical",
+    embeds=True,
+    aliases=("answer_similarity", "SemanticSimilarity", "sas"),
+    batch_key="SemanticSimilarity",
+    source="Risch et al. 2021. arXiv:2108.06130",
+)
+def semantic_similarity(sample: Sample) -> Flow:
+    """Cosine of the embeddings of response and reference, below 0 as 0; of several references the best counts.
+
+    Range 0 to 1. Needs an embedder, and means what that embedder makes of meaning: unrelated texts are seldom at 0, and
+    a sentence and its negation are near 1. A blank response or reference has no meaning to compare: undefined.
+
+    >>> from steelyard.flow import play
+    >>> sample = Sample(response="It opened in 1932.", reference=["In 1932.", "1932"])
+    >>> play(semantic_similarity(sample), [[[1, 0], [0.6, 0.8], [0, 1]]]).value
+    0.6
+    """
+    response = sample.response or ""
+    references = [one for one in sample.references if one.strip()]
+    if not response.strip() or not references:
+        return Undefined("the response is blank" if references else "no reference with text")
+    vectors = yield from embed([response, *references])
+    similarities = [cosine(vectors[0], vector) for vector in vectors[1:]]
+    best = max(similarities)
+    evidence: dict[str, Json] = {
+        "reference": references[similarities.index(best)],
+        "similarities": [*similarities],
+    }
+    return Value(max(0.0, best), evidence)
