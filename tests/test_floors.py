@@ -21,7 +21,7 @@ FLOORS = {
         english commonness placed correctness grounding calibrated ppi""",
     2: "batch metric metrics shelf",
     3: """lines cells tables rows values fields intake samples dataset convert check
-        trec trec_blocks trec_lines trec_scan trec_output beir
+        trec trec_blocks trec_numbers trec_lines trec_scan trec_output beir
         report report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config""",
     4: """ledger exchanges judge embedder local_embedder limiter purse endpoint litellm_endpoint trace asking embedding
         reckoning engine""",

@@ -21,13 +21,13 @@ from .trec_blocks import (
     Reader,
     check_text,
     columns_of,
-    numbers_of,
     reader_of,
     reader_of_chunks,
     whole_queries,
     whole_text,
 )
 from .trec_lines import Layout, Row, qrels_rows, run_rows, table_of
+from .trec_numbers import numbers_of
 from .trec_scan import Ungrouped, scan_run
 
 if TYPE_CHECKING:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from math import isnan
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .judgements import BoolArray, FloatArray, IntArray
+from .judgements import BoolArray, IntArray
 from .lines import BOM, open_bytes, read_lines
 
 Words: TypeAlias = NDArray[np.uint64]
@@ -28,8 +26,7 @@ Reader: TypeAlias = Callable[[memoryview], int]
 ROOM = 64  # bytes around the text, so that a word may be read at any place in it
 BLOCK = 1 << 20
 _ODD_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
-_HIGH_BYTES = ~_LOW_BYTES[::-1]
+LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
@@ -80,11 +77,11 @@ class Text:
     def hashes(self, column: Column) -> Words:
         """A 64-bit hash of each field; of fields up to eight bytes no two have the same."""
         starts, sizes = column
-        mixed = self.words[starts] & _LOW_BYTES[np.minimum(sizes, 8)]
+        mixed = self.words[starts] & LOW_BYTES[np.minimum(sizes, 8)]
         mixed *= _ODD_MULTIPLIER
         for done in range(8, int(sizes.max(initial=0)), 8):
             rows = np.flatnonzero(sizes > done)
-            more = self.words[starts[rows] + done] & _LOW_BYTES[np.minimum(sizes[rows] - done, 8)]
+            more = self.words[starts[rows] + done] & LOW_BYTES[np.minimum(sizes[rows] - done, 8)]
             so_far = mixed[rows]
             mixed[rows] = ((so_far ^ (so_far >> np.uint64(32))) + more) * _ODD_MULTIPLIER
         return mixed
@@ -97,6 +94,8 @@ def columns_of(
 
     With ``more``, lines may have more fields, which are left out. Blank lines are no lines.
     """
+    if end == ROOM:
+        return [Column(np.empty(0, np.int64), np.empty(0, np.int64))] * len(fields)
     part = text.bytes[:end]  # with the room before the text, so that places in it are places in the buffer
     blank = ((part >= 9) & (part <= 13)) if tabs else part <= 32
     lines = int(np.count_nonzero(part == 10))
@@ -134,159 +133,14 @@ def _columns_of_any(
     return [Column(starts[at + field] + ROOM, sizes[at + field]) for field in fields]
 
 
-def numbers_of(text: Text, column: Column) -> FloatArray:
-    """The fields as numbers, each the double nearest to what is written; Odd where one is no number."""
-    if not len(column.starts):
-        return np.empty(0)
-    if (fixed := _fixed_point(text, column)) is not None:
-        return fixed
-    width = int(column.sizes.max())
-    if width > 64:
-        raise Odd
-    row = np.dtype((np.void, width + 1))
-    table = np.ndarray((len(text.buffer) - width,), row, text.buffer, strides=(1,))[column.starts]
-    shown = table.view(np.uint8).reshape(-1, width + 1)
-    shown = np.where(np.arange(width + 1) < column.sizes[:, None], shown, np.uint8(32))
-    shown[:, -1] = 44
-    try:
-        decoded = _NUMBERS.decode(b"[" + shown.tobytes()[:-1] + b"]")
-    except msgspec.DecodeError:  # not as JSON writes numbers: +1, .5, 1., inf, or no number at all
-        decoded = [_number_or_odd(field) for field in text.fields(column)]
-    if len(decoded) != len(column.starts):  # 2,5 is two numbers to JSON
-        raise Odd
-    return np.fromiter(decoded, np.float64, len(decoded))
-
-
-_NUMBERS = msgspec.json.Decoder(list[float])
-
-
-def _number_or_odd(field: bytes) -> float:
-    if (value := number(field.decode("utf-8", "replace"))) is None:
-        raise Odd
-    return value
-
-
-def number(text: str) -> float | None:
-    """A number as trec files write it; None for anything else, NaN among it.
-
-    >>> number("1e-3"), number("high"), number("nan"), number("1_000")
-    (0.001, None, None, None)
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return None if isnan(value) or "_" in text or not text.isascii() else value
-
-
-_ZEROS = np.uint64(0x3030303030303030)
-
-
-def _fixed_point(text: Text, column: Column) -> FloatArray | None:
-    """Numbers that are digits with one and the same number of decimals, eight digits at once; None for others.
-
-    Up to fifteen digits are an exact double and so is the power of ten: their quotient is the nearest double.
-    """
-    first = text.field(column, 0)
-    decimals = len(first) - 1 - first.rfind(b".") if b"." in first else 0
-    points = int(decimals > 0)
-    sizes = column.sizes - (decimals + points)
-    if signed := first.startswith(b"-"):
-        negative = text.bytes[column.starts] == 45
-        sizes -= negative
-    longest = int(sizes.max())
-    if longest > 8 or decimals > 7 or int(sizes.min()) < 1:
-        return None
-    ends = column.starts + column.sizes
-    digits = text.words[ends - (decimals + points + 8)]
-    digits ^= _ZEROS
-    digits &= _HIGH_BYTES[sizes]
-    if points:
-        fraction = text.words[ends - 8]
-        if ((fraction >> np.uint64(8 * (7 - decimals))).astype(np.uint8) != 46).any():
-            return None
-        fraction ^= _ZEROS
-        fraction &= _HIGH_BYTES[decimals]
-        if longest + decimals <= 8:
-            digits >>= np.uint64(8 * decimals)
-            digits |= fraction
-            value = _eight(digits)
-        else:
-            value = _eight(digits) * np.uint64(10**decimals) + _eight(fraction)
-            if not _are_digits(fraction):
-                return None
-    else:
-        value = _eight(digits)
-    if not _are_digits(digits):
-        return None
-    result = value / 10.0**decimals
-    return np.where(negative, -result, result) if signed else result
-
-
-def _are_digits(words: Words) -> bool:
-    """Whether all bytes are at most nine: one above carries into its top bit."""
-    return not np.bitwise_or.reduce(words | (words + np.uint64(0x7676767676767676))) & np.uint64(0x8080808080808080)
-
-
-def _eight(digits: Words) -> Words:
-    """Eight digits, the first in the lowest byte, as their number: pairs, then fours, then all."""
-    pairs = digits * np.uint64(10)
-    pairs += digits >> np.uint64(8)
-    mask = np.uint64(0x000000FF000000FF)
-    left = pairs & mask
-    left *= np.uint64(0x000F424000000064)
-    pairs >>= np.uint64(16)
-    pairs &= mask
-    pairs *= np.uint64(0x0000271000000001)
-    left += pairs
-    left >>= np.uint64(32)
-    return left
-
-
 def whole_text(read: Reader) -> tuple[Text, int]:
     """All there is to read as one buffer, its text from byte ``ROOM`` to the place given, the last line ended."""
-    text, end = Text(BLOCK), ROOM
-    while True:
-        got = read(memoryview(text.buffer)[end : len(text.buffer) - ROOM])
-        if not got:
-            return text, _end_line(text, end)
-        end += got
-        if end == len(text.buffer) - ROOM:
-            text = _grown(text, end)
-
-
-def whole_queries(read: Reader, *, more: bool = False) -> Iterator[Block]:
-    """The queries, documents and scores of a run file, in blocks that end where a query does."""
-    text, end = Text(BLOCK), ROOM
-    done = False
+    text, end, done = Text(BLOCK), ROOM, False
     while not done:
-        got = read(memoryview(text.buffer)[end : len(text.buffer) - ROOM])
-        end += got
-        if done := not got:
-            end = last = _end_line(text, end)
-        elif end < len(text.buffer) - ROOM:
-            continue
-        else:
-            last = max(text.buffer.rfind(b"\n", ROOM, end) + 1, ROOM)
-        rest = last
-        if last > ROOM:
-            check_text(text, last)
-            columns = columns_of(text, last, (0, 2, 4), 6, more=more)
-            groups = _groups(text, columns[0])
-            rows = int(groups[-1 if done else -2])
-            if rows:
-                complete = slice(0, rows)
-                queries, docs, scores = (column.part(complete) for column in columns)
-                yield Block(text, queries, docs, scores, groups[: None if done else -1])
-            if rows < len(columns[0].starts):
-                rest = int(columns[0].starts[rows])
-        if done:
-            return
-        if rest == ROOM:
+        end, done = _filled(text, read, end)
+        if not done:
             text = _grown(text, end)
-        else:
-            text.buffer[ROOM : ROOM + end - rest] = text.buffer[rest:end]
-            end = ROOM + end - rest
+    return text, end
 
 
 class Block(NamedTuple):
@@ -299,6 +153,38 @@ class Block(NamedTuple):
     starts: IntArray
 
 
+def whole_queries(read: Reader, *, more: bool = False) -> Iterator[Block]:
+    """The queries, documents and scores of a run file, in blocks that end where a query does."""
+    text, end, done = Text(BLOCK), ROOM, False
+    while not done:
+        end, done = _filled(text, read, end)
+        last = max(text.buffer.rfind(b"\n", ROOM, end) + 1, ROOM)
+        check_text(text, last)
+        queries, docs, scores = columns_of(text, last, (0, 2, 4), 6, more=more)
+        groups = _groups(text, queries)
+        starts = groups if done else groups[:-1]  # the last query may go on in the next block
+        rows = int(starts[-1])
+        if rows:
+            whole = slice(0, rows)
+            yield Block(text, queries.part(whole), docs.part(whole), scores.part(whole), starts)
+        rest = int(queries.starts[rows]) if rows < len(queries.starts) else last
+        if rest == ROOM:
+            text = _grown(text, end)
+        else:
+            text.buffer[ROOM : ROOM + end - rest] = text.buffer[rest:end]
+            end = ROOM + end - rest
+
+
+def _filled(text: Text, read: Reader, end: int) -> tuple[int, bool]:
+    """Fill a buffer from ``end`` on: the new end, and whether it is that of the file (its last line then ended)."""
+    full = len(text.buffer) - ROOM
+    while end < full:
+        if not (got := read(memoryview(text.buffer)[end:full])):
+            return _end_line(text, end), True
+        end += got
+    return end, False
+
+
 def _groups(text: Text, queries: Column) -> IntArray:
     """The rows at which another query id begins, and the number of rows."""
     starts, sizes = queries
@@ -307,7 +193,7 @@ def _groups(text: Text, queries: Column) -> IntArray:
     change = np.zeros(len(starts) - 1, dtype=np.bool_)
     for done in range(0, int(sizes.max()), 8):
         at = np.minimum(starts + done, len(text.words) - 1) if done else starts
-        words = text.words[at] & _LOW_BYTES[np.clip(sizes - done, 0, 8)]
+        words = text.words[at] & LOW_BYTES[np.clip(sizes - done, 0, 8)]
         change |= words[1:] != words[:-1]
     return np.concatenate(([0], np.flatnonzero(change) + 1, [len(starts)])).astype(np.int64)
 

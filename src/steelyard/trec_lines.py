@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .errors import InputError
 from .lines import Line, read_lines
-from .trec_blocks import number
+from .trec_numbers import number
 
 RUN_LINE = "query Q0 document rank score run"
 QRELS_LINE = "query 0 document grade"

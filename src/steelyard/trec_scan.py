@@ -6,7 +6,8 @@ import numpy as np
 
 from .join import Found, place, single
 from .judgements import BoolArray, FloatArray, IntArray, Judgements, Policy
-from .trec_blocks import ROOM, Block, Column, Odd, Reader, Text, Words, numbers_of, whole_queries
+from .trec_blocks import ROOM, Block, Column, Odd, Reader, Text, Words, whole_queries
+from .trec_numbers import numbers_of
 
 _QUERY_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 

@@ -21,7 +21,8 @@ from steelyard.join import join
 from steelyard.judgements import Policy
 from steelyard.rankings import Rankings
 from steelyard.trec import load_rankings, read_qrels, read_run, write_qrels, write_run
-from steelyard.trec_blocks import ROOM, Column, Odd, Text, numbers_of
+from steelyard.trec_blocks import ROOM, Column, Odd, Text
+from steelyard.trec_numbers import numbers_of
 
 RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2.5 t\nq2 Q0 c 1 1.0 t\n"
 QRELS = "q1 0 b 1\nq2 0 c 2\n"
