@@ -80,7 +80,7 @@ def read_labels(source: object, *, scale: tuple[float, float] | None = None, enc
     elif isinstance(source, Mapping) and source and all(isinstance(column, list) for column in source.values()):
         found = [_label(row) for row in rows_of_columns(source)]
     elif isinstance(source, Mapping):
-        found = [Label(sample=str(one), value=_value(value)) for one, value in source.items()]
+        found = [Label(sample=str(one), value=value_of(value)) for one, value in source.items()]
     else:
         items = None if rows_of_table(source) is not None else list(cast("Iterable[object]", source))
         if items is not None and items and all(isinstance(one, str | PathLike) for one in items):
@@ -122,7 +122,7 @@ def _label(row: Row) -> Label:
         for field in ("sample", "metric", "claim", "annotator", "system", "stratum", "drawn")
     }
     try:
-        return Label(**texts, value=_value(cells["value"]), share=_share(cells["share"]))
+        return Label(**texts, value=value_of(cells["value"]), share=_share(cells["share"]))
     except InputError as error:
         raise row.place.error(error.message, error.field) from None
 
@@ -136,7 +136,12 @@ def _text(value: object, *, cells: bool) -> str:
     return unescape(text) if cells else text
 
 
-def _value(value: object) -> float | None:
+def value_of(value: object) -> float | None:
+    """The label that a cell or an answer gives: a number, or a word that stands for one; None where it is empty.
+
+    >>> value_of("Yes"), value_of("0.5"), value_of(" ")
+    (1.0, 0.5, None)
+    """
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, int | float):
@@ -160,7 +165,7 @@ def _value(value: object) -> float | None:
 
 
 def _share(value: object) -> float | None:
-    number = _value(value)
+    number = value_of(value)
     if number is not None and not 0 < number <= 1:
         raise InputError(f"expected a share in (0, 1], found {number:g}", field="share")
     return number

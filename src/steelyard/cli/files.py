@@ -27,8 +27,10 @@ def check(
             print(problem)
         for warning in found.warnings:
             print(f"{path}: note: {warning}")
-        print(f"{path}: {found.kind}, {found.rows} rows, {len(found.problems)} problems")
-        wrong += len(found.problems)
+        if found.more:
+            print(f"{path}: and {found.more} more problems")
+        print(f"{path}: {found.kind}, {found.rows} rows, {found.total} problems")
+        wrong += found.total
     return 1 if wrong else 0
 
 

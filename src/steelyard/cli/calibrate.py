@@ -1,0 +1,132 @@
+"""``steelyard calibrate``, ``label`` and ``drift``: whether a judge can be trusted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from . import app
+from .evaluate import check_format
+from .options import By, Confidence, Encoding, Seed, StoreAt, listed
+
+FORMATS = ("table", "md", "json")
+
+
+@app.command("calibrate")
+def calibrate(
+    report: Annotated[str, typer.Argument(help="What the judge said: a report, its folder, or latest:TAG.")],
+    labels: Annotated[list[Path], typer.Argument(help="What people say: CSV, JSONL, Parquet; one file per person.")],
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="The metric that the labels are about.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", help="Report of a second system: correct the difference too.")
+    ] = None,
+    baseline_labels: Annotated[
+        list[Path] | None, typer.Option("--baseline-labels", help="Labels of the second system; may be repeated.")
+    ] = None,
+    threshold: Annotated[float | None, typer.Option(help="A value from here on is a pass.")] = None,
+    scale: Annotated[str | None, typer.Option(help="What people's ratings range over, such as 1-5.")] = None,
+    by: By = None,
+    cluster: Annotated[str | None, typer.Option(help="Samples with the same value of this tag count as one.")] = None,
+    random: Annotated[bool, typer.Option("--random", help="The labelled samples were chosen at random.")] = False,
+    output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the output there too.")] = None,
+    store: StoreAt = None,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+) -> None:
+    """How far a judge agrees with people, and what people would say of all samples.
+
+    Labels have a sample, a value and a metric (columns sample or id, value or label, metric), as `steelyard label`
+    writes them.
+    """
+    from ..calibrate import calibrate as weigh
+    from ..labels_file import read_labels
+    from ..render import calibration as render
+    from ..store import DEFAULT, report_at
+
+    check_format(output_format, FORMATS)
+    span = scale_of(scale)
+    found = weigh(
+        report_at(report, store=store or DEFAULT),
+        read_labels(labels, scale=span, encoding=encoding),
+        metric=metric,
+        baseline=None if baseline is None else report_at(baseline, store=store or DEFAULT),
+        baseline_labels=read_labels(baseline_labels, scale=span, encoding=encoding) if baseline_labels else None,
+        threshold=threshold,
+        by=by,
+        cluster=cluster,
+        drawn="random" if random else None,
+        confidence=confidence,
+        seed=seed,
+    )
+    made = {"table": render.text, "md": render.markdown, "json": render.as_json}[output_format](found)
+    print(made.rstrip("\n"))
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def scale_of(text: str | None) -> tuple[float, float] | None:
+    """``1-5`` as the lowest and the highest rating.
+
+    >>> scale_of("1-5")
+    (1.0, 5.0)
+    """
+    if text is None:
+        return None
+    low, dash, high = text.rpartition("-")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise InputError(f"--scale {text}: expected the lowest and the highest rating, such as 1-5") from None
+
+
+@app.command("label")
+def label(
+    report: Annotated[str, typer.Argument(help="What the judge said: a report, its folder, or latest:TAG.")],
+    out: Annotated[Path, typer.Option("--out", help="The sheet: .csv, .tsv or .jsonl.")] = Path("labels.csv"),
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="The metric to be labelled.")] = None,
+    n: Annotated[int, typer.Option("-n", help="How many to label.")] = 100,
+    bins: Annotated[int, typer.Option(help="Draw within so many strata of the score.")] = 1,
+    by: By = None,
+    claims: Annotated[bool, typer.Option("--claims", help="Label single claims in place of samples.")] = False,
+    walk_it: Annotated[bool, typer.Option("--walk", help="Go through the sheet here, in the terminal.")] = False,
+    annotator: Annotated[str, typer.Option(help="Who labels.")] = "",
+    scale: Annotated[str | None, typer.Option(help="What the ratings range over, such as 1-5.")] = None,
+    store: StoreAt = None,
+    seed: Seed = 0,
+) -> None:
+    """Draw what to label next, at random or within strata, and write a sheet; with --walk, label it here.
+
+    The sheet shows what a person needs and nothing of what the judge said. A sheet that is there already is gone on
+    with by --walk and never overwritten.
+    """
+    from ..label import draw, sheet_of
+    from ..labelled import label_of
+    from ..labeller import walk
+    from ..labels_file import Sheet
+    from ..store import DEFAULT, report_at
+
+    loaded = report_at(report, store=store or DEFAULT)
+    column = label_of(loaded, metric or "")
+    span = scale_of(scale)
+    if out.exists() and not walk_it:
+        raise InputError("the sheet is there already: --walk goes on with it, --out names another", path=out)
+    if out.exists():
+        sheet = Sheet.read(out)
+    else:
+        draws = draw(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
+        sheet = sheet_of(loaded, column, draws, out, annotator=annotator)
+        sheet.save()
+        print(f"wrote {out}: {len(draws)} {'claims' if claims else 'samples'} to label", file=sys.stderr)
+    if walk_it:
+        bounds = span or loaded.notes[column].bounds
+        given = walk(sheet, {one.id: one for one in loaded.samples}, bounds=bounds, annotator=annotator)
+        value = sheet.column("value")
+        left = sum(not row.get(value) for row in sheet.rows)
+        print(f"{given} labelled, {left} left in {out}")

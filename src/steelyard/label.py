@@ -1,0 +1,189 @@
+"""What to label next: a random sample of what was judged, or one that is random within strata of score and slice.
+
+Samples are ordered by a hash of their id and the seed, so that a draw does not depend on the order of a report, a
+longer draw begins with the shorter one, and the same samples are drawn for every system that was asked the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+
+from .errors import InputError
+from .labelled import Unit, label_of, units_of
+from .labels_file import Sheet
+from .pooling import check_tag
+from .records import Sample
+from .report import Report
+
+COLUMNS = ("sample", "metric", "value", "annotator", "question", "response", "reference", "contexts")
+DRAWN = ("system", "drawn", "stratum", "share")
+OTHER = "(other)"
+
+
+class Draw(Struct, frozen=True):
+    """One unit to be labelled, and the stratum that it stands for with how much of all that is."""
+
+    unit: Unit
+    stratum: str = ""
+    share: float | None = None
+
+
+def draw(
+    report: Report,
+    metric: str,
+    n: int = 100,
+    *,
+    bins: int = 1,
+    by: Sequence[str] = (),
+    claims: bool = False,
+    seed: int = 0,
+) -> list[Draw]:
+    """``n`` units to label, of those that have a score: at random, or within strata.
+
+    ``bins`` cuts scores into so many parts of about equal size, ``by`` cuts by tags; every stratum gets labels in
+    proportion to its size and at least two, and slices too small for two are put together. Strata take turns, so that
+    whoever stops early has labelled all of them. ``claims`` draws claims of the metric's evidence in place of samples.
+
+    >>> from steelyard import evaluate_rag
+    >>> rows = [{"id": str(n), "response": "a " * (n % 4 + 1), "reference": "a b c d"} for n in range(40)]
+    >>> report = evaluate_rag(rows, metrics=["token_f1"])
+    >>> draw(report, "token_f1", 3) == draw(report, "token_f1", 9)[:3]
+    True
+    >>> {one.stratum: one.share for one in draw(report, "token_f1", 8, bins=2)}
+    {'score 1 of 2': 0.5, 'score 2 of 2': 0.5}
+    """
+    column = label_of(report, metric)
+    if n < 1 or bins < 1:
+        raise InputError(f"n={n}, bins={bins}: both are at least 1")
+    units, scores = units_of(report, column, claims=claims)
+    places = [place for place in range(len(units)) if not math.isnan(scores[place])]
+    if not places:
+        raise InputError(f"{column} has no scores: nothing to label")
+    places.sort(key=lambda place: _rank(units[place], seed))
+    if bins == 1 and not by:
+        return [Draw(units[place]) for place in places[:n]]
+    strata = _strata(report, units, scores, places, min(n, len(places)), bins, by)
+    sizes = {name: len(members) for name, members in strata.items()}
+    wanted = allotted(sizes, min(n, len(places)))
+    drawn = [
+        (at + 1) / (wanted[name] + 1)  # as far through its own stratum, so that strata take turns
+        for name, members in strata.items()
+        for at in range(wanted[name])
+    ]
+    picked = [
+        Draw(units[place], name, sizes[name] / len(places))
+        for name, members in strata.items()
+        for place in members[: wanted[name]]
+    ]
+    return [one for _, one in sorted(zip(drawn, picked, strict=True), key=lambda pair: pair[0])]
+
+
+def _rank(unit: Unit, seed: int) -> bytes:
+    return blake2b(f"{seed}\0{unit.sample}\0{unit.claim}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _strata(
+    report: Report,
+    units: Sequence[Unit],
+    scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    places: Sequence[int],
+    n: int,
+    bins: int,
+    by: Sequence[str],
+) -> dict[str, list[int]]:
+    """Places by slice and score; each stratum is due at least two labels."""
+    tags = [sample.tags for sample in report.samples]
+    for tag in by:
+        check_tag(tag, tags)
+    slices: dict[str, list[int]] = {}
+    for place in places:
+        name = ", ".join(f"{tag}={tags[units[place].row].get(tag, '(none)')}" for tag in by)
+        slices.setdefault(name, []).append(place)
+    small = [name for name, members in slices.items() if n * len(members) < 2 * len(places)]
+    if len(small) > 1 or (small and len(slices) > 1):
+        rest = [place for name in small for place in slices.pop(name)]
+        if n * len(rest) < 2 * len(places) and slices:
+            largest = max(slices, key=lambda name: len(slices[name]))
+            rest += slices.pop(largest)
+        slices[OTHER] = rest
+    strata: dict[str, list[int]] = {}
+    for name, members in sorted(slices.items()):
+        cuts = min(bins, max(1, n * len(members) // (2 * len(places))))
+        for number, part in enumerate(_by_score(members, scores, cuts), 1):
+            told = f"score {number} of {cuts}" if cuts > 1 else ""
+            strata[", ".join(filter(None, (name, told))) or "all"] = part
+    return strata
+
+
+def _by_score(
+    members: Sequence[int], scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]], cuts: int
+) -> list[list[int]]:
+    """Members in so many parts by score, of about equal size, each in the order of the draw."""
+    ordered = sorted(members, key=lambda place: float(scores[place]))
+    ends = [round(len(ordered) * part / cuts) for part in range(cuts + 1)]
+    part_of = {place: part for part in range(cuts) for place in ordered[ends[part] : ends[part + 1]]}
+    return [[place for place in members if part_of[place] == part] for part in range(cuts)]
+
+
+def allotted(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """How many of ``n`` each stratum gets: in proportion, at least two (or all it has), largest remainders first.
+
+    >>> allotted({"a": 80, "b": 15, "c": 5}, 10)
+    {'a': 6, 'b': 2, 'c': 2}
+    """
+    total = sum(sizes.values())
+    exact = {name: n * size / total for name, size in sizes.items()}
+    wanted = {name: min(sizes[name], max(2, math.floor(exact[name]))) for name in sizes}
+    while sum(wanted.values()) != n:
+        more = sum(wanted.values()) < n
+        step = 1 if more else -1
+        free = [name for name in sizes if (wanted[name] < sizes[name] if more else wanted[name] > min(2, sizes[name]))]
+        if not free:
+            break
+        wanted[max(free, key=lambda name: step * (exact[name] - wanted[name]))] += step
+    return wanted
+
+
+def sheet_of(
+    report: Report,
+    metric: str,
+    draws: Sequence[Draw],
+    path: str | PathLike[str],
+    *,
+    annotator: str = "",
+) -> Sheet:
+    """A sheet to be filled in: what people need to see, and nothing of what the judge said."""
+    column = label_of(report, metric)
+    claims = any(one.unit.claim for one in draws)
+    samples = {sample.id: sample for sample in report.samples}
+    columns = [*COLUMNS, *DRAWN] if any(one.stratum for one in draws) else [*COLUMNS, *DRAWN[:2]]
+    if claims:
+        columns[2:2] = ["claim", "claim_text"]
+    rows = []
+    for one in draws:
+        sample = samples.get(one.unit.sample, Sample(id=one.unit.sample))
+        row: dict[str, str | None] = {
+            "sample": one.unit.sample,
+            "metric": column,
+            "value": None,
+            "annotator": annotator or None,
+            "question": sample.user_input,
+            "response": sample.response,
+            "reference": "\n".join(sample.references) or None,
+            "contexts": "\n\n".join(sample.retrieved_contexts or ()) or None,
+            "system": report.system or None,
+            "drawn": "stratified" if one.stratum else "random",
+        }
+        if one.stratum:
+            row |= {"stratum": one.stratum, "share": repr(one.share)}
+        if claims:
+            row |= {"claim": str(one.unit.claim), "claim_text": one.unit.text}
+        rows.append({name: row[name] for name in columns})
+    return Sheet(Path(path), columns, rows)

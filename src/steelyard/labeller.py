@@ -1,0 +1,119 @@
+"""A person goes through a sheet in the terminal: one sample at a time, one answer each, saved as it is given.
+
+What is shown was written by strangers: control characters, which could move the cursor or rewrite the screen, are shown
+and never sent.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Mapping
+
+from .errors import InputError
+from .labels_file import Sheet, value_of
+from .records import Sample
+
+HELP = "a number, yes or no · s skip · b back · q quit"
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SHOWN = ("question", "response", "claim_text", "reference", "contexts")
+
+
+def visible(text: str) -> str:
+    r"""Text whose control characters are written out; line breaks and tabs stay.
+
+    >>> print(visible("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+
+
+def walk(
+    sheet: Sheet,
+    samples: Mapping[str, Sample],
+    *,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    annotator: str = "",
+    ask: Callable[[str], str] = input,
+    tell: Callable[[str], None] = print,
+) -> int:
+    """Ask for every value that the sheet lacks, in its order; how many were given.
+
+    ``samples`` are shown where the sheet itself has no text. A value must lie within ``bounds``. ``s`` leaves a row for
+    later, ``b`` goes back to the last one answered, ``q`` or the end of the input stops. Each answer is saved at once.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> answers = iter(["1", "maybe", "no", "q"])
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = [{"sample": name, "value": None} for name in "abc"]
+    ...     sheet = Sheet(Path(folder) / "sheet.csv", ["sample", "value"], rows)
+    ...     walk(sheet, {}, ask=lambda prompt: next(answers), tell=lambda line: None)
+    2
+    >>> [row["value"] for row in rows]
+    ['1', '0', None]
+    """
+    value, sample = sheet.column("value"), sheet.column("sample")
+    waiting = [at for at, row in enumerate(sheet.rows) if not row.get(value)]
+    given, at = 0, 0
+    while at < len(waiting):
+        row = sheet.rows[waiting[at]]
+        tell(page(row, samples.get(row[sample] or ""), at + 1, len(waiting)))
+        answer = _answer(ask, tell, bounds)
+        if answer == "q":
+            break
+        if answer == "b":
+            at = max(at - 1, 0)
+            continue
+        if answer != "s":
+            given += not row.get(value)
+            row[value] = answer
+            if annotator and "annotator" in sheet.columns:
+                row["annotator"] = annotator
+            sheet.save()
+        at += 1
+    return given
+
+
+def _answer(ask: Callable[[str], str], tell: Callable[[str], None], bounds: tuple[float, float] | None) -> str:
+    """``q``, ``b``, ``s``, or a value as text; asks again until it is one of them."""
+    while True:
+        try:
+            given = ask(f"[{HELP}] ").strip()
+        except EOFError:
+            return "q"
+        if given.casefold() in {"q", "b", "s"}:
+            return given.casefold()
+        try:
+            number = value_of(given)
+        except InputError as error:
+            tell(f"  {error.message}")
+            continue
+        if number is None:
+            continue
+        if bounds is not None and not bounds[0] <= number <= bounds[1]:
+            tell(f"  expected a number from {bounds[0]:g} to {bounds[1]:g}, found {number:g}")
+            continue
+        return f"{number:g}"
+
+
+def page(row: Mapping[str, str | None], sample: Sample | None, number: int, of: int) -> str:
+    """One sample as a person sees it: what was asked, what was answered, on what grounds."""
+    width = min(shutil.get_terminal_size((80, 24)).columns, 100)
+    told = {name: row.get(name) for name in _SHOWN}
+    if sample is not None:
+        told["question"] = told["question"] or sample.user_input
+        told["response"] = told["response"] or sample.response
+        told["reference"] = told["reference"] or "\n".join(sample.references)
+        told["contexts"] = "\n\n".join(f"{at}. {one}" for at, one in enumerate(sample.retrieved_contexts or (), 1))
+    title = " · ".join(filter(None, (f"{number} of {of}", row.get("sample") or row.get("id"), row.get("metric"))))
+    lines = ["", "─" * width, visible(title)]
+    for name, text in told.items():
+        if text:
+            lines += ["", f"{name.removesuffix('_text')}:"]
+            lines += [
+                textwrap.fill(part, width, initial_indent="  ", subsequent_indent="  ") if part.strip() else ""
+                for part in visible(text).split("\n")
+            ]
+    return "\n".join([*lines, ""])
