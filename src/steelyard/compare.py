@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from .comparison import Change, Comparison, MetricDelta, Verdict
 from .errors import InputError, UnknownName
 from .names import did_you_mean
-from .pool import FloatArray, groups, passes, rows_of, statistic_for
+from .pool import Column, FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
 from .records import Json
+from .repeats import delta_floor, drawn
 from .report import MetricNote, Report
 from .significance import holm, paired_randomisation, sign_counts
 from .stats import difference_interval
@@ -182,6 +183,7 @@ def _delta(
         tie=signs.tie,
         loss=signs.loss,
         detectable=_detectable(new[both] - old[both]),
+        noise=_noise(before, after, [pairs[at] for at in both.tolist()], note, confidence),
         to_fail=flips[0],
         to_pass=flips[1],
         worst=_worst(current, pairs, both.tolist(), old, new, sign),
@@ -194,6 +196,14 @@ def _detectable(differences: FloatArray) -> float | None:
     if len(differences) < 2:
         return None
     return detectable_effect(len(differences), float(differences.std(ddof=1)))
+
+
+def _noise(
+    before: Column, after: Column, pairs: list[tuple[int, int]], note: MetricNote, confidence: float
+) -> float | None:
+    if note.pool != "mean" or not (before.draws or after.draws):
+        return None
+    return delta_floor(drawn(before), drawn(after), pairs, confidence=confidence)
 
 
 def _flips(

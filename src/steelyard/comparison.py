@@ -27,7 +27,8 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
 
     ``baseline`` and ``current`` are pooled over the ``n`` pairs that have a score on both sides; ``delta`` is signed so
     that negative is worse. ``low`` and ``high`` bound it; ``p`` is the paired randomisation test's, ``p_adjusted``
-    Holm's. ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8.
+    Holm's. ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8. ``noise`` is
+    how large a delta two runs of one system reach by the judge's noise alone, where judges were asked several times.
     """
 
     metric: str
@@ -47,6 +48,7 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
     tie: int = 0
     loss: int = 0
     detectable: float | None = None
+    noise: float | None = None
     tolerance: float = 0.0
     verdict: Verdict = "same"
     regression: bool = False
@@ -56,14 +58,19 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
     unscored_current: int = 0
     worst: list[Change] = field(default_factory=list)
 
+    @property
+    def below_noise(self) -> bool:
+        """Whether the judge's noise alone may have made this delta."""
+        return self.delta is not None and self.noise is not None and abs(self.delta) <= self.noise
+
     def words(self, alpha: float = 0.05) -> str:
-        """The verdict in words: worse, better, no detectable change, too few samples, lost, new."""
+        """The verdict in words: worse, better, no detectable change (below judge noise), too few samples, lost, new."""
         if self.verdict in {"lost", "new"}:
             return "lost its samples" if self.verdict == "lost" else "new"
         if self.n < 6 and self.p is not None and self.p > alpha:
             return "too few samples"  # fewer than 6 pairs cannot reach p = 0.05 whatever they show
         if self.p_adjusted is None or self.p_adjusted > alpha:
-            return "no detectable change"
+            return "no detectable change" + (", below judge noise" if self.below_noise else "")
         return "worse" if (self.delta or 0.0) < 0 else "better"
 
 

@@ -20,12 +20,12 @@ from .samples import write_samples
 from .systems.bm25 import BM25
 from .systems.extractive import Extractive
 from .systems.overlap import Overlap
-from .systems.protocols import RetrievalSystem
+from .systems.protocols import Retriever, document_ids
 from .trec import write_run
 
 DEPTH, READ = 50, 3
 RANKINGS = ("ndcg@10", "recall@10", "map", "mrr@10", "precision@3")
-ANSWERS = ("token_f1", "contains", "rouge_l", "context_recall", "context_precision", "overlap_faithfulness")
+ANSWERS = ("token_f1", "contains", "rouge_l", "context_recall", "faithfulness", "answer_correctness")
 
 
 class Reference(Struct):
@@ -81,20 +81,20 @@ def _tags(metadata: object) -> dict[str, str]:
     return {str(key): str(value) for key, value in metadata.items()} if isinstance(metadata, dict) else {}
 
 
-def weigh(demo: Demo, system: RetrievalSystem, name: str, out: Path) -> Weighed:
+def weigh(demo: Demo, system: Retriever, name: str, out: Path) -> Weighed:
     """Retrieve, answer and score with one system; the run and the samples are written beside the reports."""
     answerer = Extractive()
     run: dict[str, dict[str, float]] = {}
     samples = []
     for sample in demo.samples:
         question = sample.user_input or ""
-        hits = [(str(doc), float(score)) for doc, score in system.retrieve(question, DEPTH)]  # type: ignore[misc]
-        run[sample.id] = dict(hits)
-        contexts = [demo.corpus[doc] for doc, _ in hits[:READ]]
+        ids, _ = document_ids(system.retrieve(question, DEPTH), DEPTH)
+        run[sample.id] = {doc: float(len(ids) - at) for at, doc in enumerate(ids)}
+        contexts = [demo.corpus[doc] for doc in ids[:READ]]
         samples.append(
             replace(
                 sample,
-                retrieved_ids=[doc for doc, _ in hits],
+                retrieved_ids=ids,
                 retrieved_contexts=contexts,
                 response=answerer.answer(question, "\n\n".join(contexts)),
             )

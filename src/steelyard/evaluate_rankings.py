@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    Table = pl.DataFrame | pd.DataFrame
+    Table: TypeAlias = pl.DataFrame | pd.DataFrame
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "recall@100")
 NOTHING_RELEVANT = "nothing relevant is judged for this query"

@@ -53,7 +53,9 @@ _BY_ANSWER = (
     "bleu",
 )
 _BY_GROUNDS = ("judged faithfulness", "faithfulness", "overlap_faithfulness", "citation_recall")
-_DECLINES = {"abstention": "declined", "answer_relevancy": "noncommittal"}
+_DECLINES = {"abstention": ("declined",), "answer_relevancy": ("noncommittal", "declines")}
+"""Where the evidence of a metric says that a response declined: true, or the words that say so."""
+
 _THRESHOLD = 0.5
 
 REMEDIES: Mapping[Key, str] = {
@@ -263,8 +265,8 @@ def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]
 
     def state(row: int) -> str:
         for name in declining:
-            word = _DECLINES[_parsed(report.notes[name])[0]]
-            if report.columns[name].evidence.get(row, {}).get(word) is True:
+            evidence = report.columns[name].evidence.get(row, {})
+            if any(evidence.get(word) for word in _DECLINES[_parsed(report.notes[name])[0]]):
                 return "declined"
         sample = samples[row]
         known = label is not None and sample is not None and sample.response is not None

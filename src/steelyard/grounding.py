@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -379,7 +379,7 @@ class _Sentence:
         """Words whose opposite is in the window, and they are not."""
         opposite = likeness().opposite
         said = {*self.stems}
-        flags = []
+        flags = [*self._turned()]
         for at in self.core:
             stem = self.stems[at]
             if stem in nearby:
@@ -389,6 +389,22 @@ class _Sentence:
             if against:
                 flags.append(self._flag("opposite", at, against))
         return flags
+
+    def _turned(self) -> Iterator[Flag]:
+        """Function words (before, more, up) whose opposite stands where they should, before the same content word."""
+        opposite, line = likeness().opposite, self.passages.line
+        core = set(self.core)
+        for at, stem in enumerate(self.stems):
+            against = opposite.get(stem)
+            after = next((near for near in range(at + 1, min(at + 4, len(self.stems))) if near in core), None)
+            if at in core or not against or after is None or self.stems[after] not in self.matches:
+                continue
+            before = [set(line[max(0, place - 3) : place]) for place in self.matches[self.stems[after]].positions]
+            if any(stem in words for words in before):
+                continue
+            found = next((word for words in before for word in sorted(against) if word in words), None)
+            if found:
+                yield self._flag("opposite", at, found)
 
     def _negation(self, window: tuple[int, int]) -> list[Flag]:
         """A negation in the sentence and none near the window."""

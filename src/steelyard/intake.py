@@ -7,6 +7,7 @@ apart (null is no list, ``[]`` is an empty one), and whatever a field cannot hol
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import cast
 
 from msgspec import ValidationError, convert, structs
@@ -111,9 +112,9 @@ class _Reading:
             self._fill(field, sources)
         for name, source in self.plan.tags.items():
             if (value := v.plain_value(source.of(self.values))) is not None:
-                self._guarded(str(source), lambda name=name, value=value: self._tag(name, self._uncelled(value)))
+                self._guarded(str(source), partial(self._tag_of, name, value))
         for name, source in self.plan.extra.items():
-            self._guarded(str(source), lambda name=name, source=source: self._keep_column(name, source))
+            self._guarded(str(source), partial(self._keep_column, name, source))
         if self.problems:
             raise self.problems[0] if len(self.problems) == 1 else InputErrors(self.problems)
         return Sample(**self.found, metadata=self.metadata)  # type: ignore[arg-type]
@@ -207,6 +208,9 @@ class _Reading:
             if (tag := v.plain_value(tag)) is not None:
                 self._tag(str(name), tag)
         self.found.setdefault("tags", {})
+
+    def _tag_of(self, name: str, value: object) -> None:
+        self._tag(name, self._uncelled(value))
 
     def _tag(self, name: str, value: object) -> None:
         tags = cast("dict[str, str]", self.found.setdefault("tags", {}))

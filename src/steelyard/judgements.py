@@ -113,7 +113,7 @@ class Judgements:
             if not isinstance(judged, Mapping):
                 raise WrongType(f"qrels must be {{query: {{document: grade}}}}, not {query!r}: {judged!r}")
             queries.extend(repeat(identifier(query, "query"), len(judged)))
-        docs = [identifier(doc, "document") for doc in chain.from_iterable(qrels.values())]
+        docs = identifiers(chain.from_iterable(qrels.values()), "document")
         if not docs:
             raise InputError("the qrels are empty")
         grades = numbers(chain.from_iterable(judged.values() for judged in qrels.values()), len(docs))
@@ -148,6 +148,14 @@ def identifier(found: object, what: str) -> str:
     if isinstance(found, int | np.integer) and not isinstance(found, bool):
         return str(int(found))
     raise InputError(f"{what} id must be text, found {found!r}")
+
+
+def identifiers(found: Iterable[object], what: str) -> list[str]:
+    """Many ids as text; where all are text already, as they should be, none is looked at by itself."""
+    ids = list(found)
+    if set(map(type, ids)) <= {str} and "" not in ids:
+        return ids  # type: ignore[return-value]
+    return [identifier(one, what) for one in ids]
 
 
 def numbers(values: Iterable[object], count: int) -> FloatArray | None:

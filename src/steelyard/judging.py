@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from .embedder import Embedder, embedder_of
 from .engine import Cell, Engine, Result
 from .errors import AskFailed, BadReply, InputError, reason_of
+from .flow import Flow
 from .judge import LLMJudge, judge_of
 from .ledger import ledger_path
 from .plan import Plan, absent, plan_of
@@ -123,7 +124,7 @@ class Judging:
                 if reason := absent(one, sample):
                     columns[at].undefined[row] = reason
                     continue
-                start = partial(one.metric.rule, sample, **one.metric.params)
+                start = cast("Callable[[], Flow]", partial(one.metric.rule, sample, **one.metric.params))
                 for repeat in range(self.repeats):
                     yield Cell(Key(at, row, repeat), start, repeat)
 
@@ -151,7 +152,7 @@ def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
     first = values[0] if values else next(one for one in outcomes if isinstance(one, Undefined))
     own = first.evidence.get("flags")
     if isinstance(own, list):
-        evidence["flags"] = list(dict.fromkeys([*own, *flags]))  # type: ignore[arg-type]
+        evidence["flags"] = list(dict.fromkeys([*own, *flags]))
     if evidence | first.evidence:
         column.evidence[row] = {**first.evidence, **evidence}
     if len(draws) > 1:

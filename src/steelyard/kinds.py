@@ -9,7 +9,7 @@ from .errors import InputError
 from .lines import peek, read_utf8, suffix_of
 from .rows import FORMATS, Bad, decode_json
 from .testcases import YAML
-from .trec_blocks import number
+from .trec_numbers import number
 
 KINDS = ("samples", "dataset", "recall", "run", "qrels", "beir", "ragas", "deepeval", "promptfoo")
 """The kinds that can be read and written. ``recall`` is another shape of a dataset, ``ragas`` one of samples."""

@@ -240,6 +240,6 @@ def test_every_rendering_names_the_regression_and_survives_hostile_ids() -> None
     failure = tree.find("testcase/failure")
     assert failure is not None
     assert hostile() in (failure.text or "")
-    (line,) = render.annotations(found).splitlines()
+    (line,) = render.github(found).splitlines()
     assert line.startswith("::error title=steelyard: regression::m -0.7000")
     assert "<img" not in render.fragment(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -25,10 +26,11 @@ def main(args: list[str] | None = None) -> None:
 
 def invoke(args: list[str] | None = None) -> int:
     """The exit code of one command."""
-    from . import agreement, compare, demo, evaluate, files, history, rank, run, show  # noqa: F401 - importing a verb adds it
+    from . import agreement, calibrate, compare, demo, evaluate, files, history, rank, run, show  # noqa: F401 - importing a verb adds it
 
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         return app(args, standalone_mode=False) or 0
     except SteelyardError as error:
@@ -38,7 +40,7 @@ def invoke(args: list[str] | None = None) -> int:
         context = getattr(error, "ctx", None)
         if context is not None:
             print(context.get_usage(), file=sys.stderr)
-        print(f"steelyard: {error.format_message()}", file=sys.stderr)  # type: ignore[attr-defined]
+        print(f"steelyard: {error.format_message()}", file=sys.stderr)
         return 1
     except typer.Abort:
         return 130

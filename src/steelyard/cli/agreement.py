@@ -86,4 +86,6 @@ def shown(found: list[Agreed], *, markdown: bool = False) -> str:
         lines = [HEAD, tuple("---" for _ in HEAD), *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
     widths = [max(len(row[at]) for row in [HEAD, *rows]) for at in range(len(HEAD))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [HEAD, *rows])
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [HEAD, *rows]
+    )

@@ -79,7 +79,7 @@ def scale_of(text: str | None) -> tuple[float, float] | None:
     """
     if text is None:
         return None
-    low, dash, high = text.rpartition("-")
+    low, _, high = text.rpartition("-")
     try:
         return float(low), float(high)
     except ValueError:

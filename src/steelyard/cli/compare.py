@@ -59,7 +59,7 @@ def compare(
         "md": render.markdown,
         "json": render.as_json,
         "junit": render.junit,
-        "github": render.annotations,
+        "github": render.github,
     }[output_format](found)
     print(made.rstrip("\n"))
     if out is not None:

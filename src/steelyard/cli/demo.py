@@ -18,10 +18,19 @@ def demo(
 ) -> None:
     """Weigh two retrievers and their answers on 40 questions about lighthouses. No key, no network."""
     from ..demo import run
-    from ..render.table import aligned, estimates
+    from ..line_up import line_up
+    from ..render.line_up import FOOT, table
+    from ..render.table import aligned
 
     print("40 questions on a corpus about lighthouses; two retrievers, one extractive answerer\n")
-    for system, rankings, answers in run(out):
-        print(f"── {system}: rankings", *aligned(estimates(rankings)), "", sep="\n")
-        print(f"── {system}: answers", *aligned(estimates(answers)), "", sep="\n")
-    print(f"runs, samples and reports are in {out}/; look at one with: steelyard show {out}/bm25/answers")
+    weighed = run(out)
+    for heading, reports in (
+        ("rankings", [one.rankings for one in weighed]),
+        ("answers, without a model", [one.answers for one in weighed]),
+    ):
+        print(f"── {heading}", *aligned(table(line_up(reports))), "", sep="\n")
+    print(FOOT)
+    print(
+        f"runs, samples and reports are in {out}/: open {out}/bm25/answers/report.html,"
+        f" or: steelyard show {out}/bm25/answers"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +41,10 @@ FORMATS = ("table", "json", "md", "latex", "csv")
 def evaluate(
     data: Annotated[list[Path], typer.Argument(help="Samples: JSONL, JSON, CSV or Parquet; several are joined.")],
     metrics: Metrics = None,
-    judge: Annotated[str | None, typer.Option(help="openai:MODEL or http://host/v1#model.")] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option(help="openai:MODEL or http://host/v1#model; several are a jury.")
+    ] = None,
+    jury: Annotated[str, typer.Option(help="What several judges find: mean, majority or unanimous.")] = "mean",
     embedder: Annotated[str | None, typer.Option(help="local, openai:MODEL or http://host/v1#model.")] = None,
     field: Fields = None,
     threshold: Annotated[
@@ -84,26 +88,25 @@ def evaluate(
     check_format(output_format, FORMATS)
     thresholds, rates = numbers(threshold, "--threshold"), numbers(pass_rate, "--pass-rate")
     wanted = listed(metrics) or list(DEFAULT_METRICS)
-    priced = _priced(judge, price)
+    judges = [_priced(one, price) for one in judge or ()]
     samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
-    if judge is not None or dry_run:
-        plan = plan_rag(samples, metrics=wanted, judge=priced, embedder=embedder, ledger=ledger, repeats=repeats)
-        print(plan, file=sys.stdout if dry_run else sys.stderr)
+    if judges or dry_run:
+        for one in judges or [None]:
+            plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)
+            print(*([one] if len(judges) > 1 else []), plan, sep="\n", file=sys.stdout if dry_run else sys.stderr)
         if dry_run:
             return 0
     with Progress() as progress:
-        report = evaluate_rag(
+        weigh = partial(
+            evaluate_rag,
             samples,
             metrics=wanted,
-            judge=priced,
             embedder=embedder,
             thresholds=thresholds,
             by=by,
             cluster=cluster,
             concurrency=concurrency,
             repeats=repeats,
-            budget=budget,
-            max_calls=max_calls,
             ledger=ledger,
             offline=offline,
             strict=strict,
@@ -113,6 +116,22 @@ def evaluate(
             dataset=", ".join(path.name for path in data),
             progress=progress,
         )
+        if len(judges) > 1:
+            from ..jury import evaluate_by_jury
+
+            report = evaluate_by_jury(
+                weigh,
+                judges,
+                rule=jury,
+                budget=budget,
+                max_calls=max_calls,
+                by=by,
+                cluster=cluster,
+                confidence=confidence,
+                seed=seed,
+            )
+        else:
+            report = weigh(judge=judges[0] if judges else None, budget=budget, max_calls=max_calls)
     keep(report, keep_it=keep_it, store=store, tag=tag)
     found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=max_failed)
     finish(report, found, out=out, output_format=output_format, scale=scale)
@@ -133,13 +152,27 @@ def finish(report: Report, found: list[Rule], *, out: Path | None, output_format
     if out is not None:
         write(report, out)
     print(printed(report, output_format, scale=scale))
+    if output_format == "table":
+        more(report)
     channel = sys.stdout if output_format == "table" else sys.stderr
     for rule in found:
         print(rule, file=channel)
 
 
-def _priced(judge: str | None, price: str | None) -> LLMJudge | str | None:
-    if judge is None or price is None:
+def more(report: Report) -> None:
+    """What several judges and several draws add to a report: the jury's seats, the judge's noise."""
+    from ..jury import panel
+    from ..render import jury, repeats
+    from ..repeats import noise
+
+    if (seats := panel(report)) is not None:
+        print("", jury.text(seats), sep="\n")
+    if found := noise(report):
+        print("", repeats.text(found), sep="\n")
+
+
+def _priced(judge: str, price: str | None) -> LLMJudge | str:
+    if price is None:
         return judge
     from dataclasses import replace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -59,7 +59,7 @@ def rank(
         compat = "trec_eval"
     if complete and missing == "skip":
         raise InputError("-c and --missing skip contradict each other")
-    policy = {
+    policy: dict[str, Any] = {
         "compat": cast("Compat", compat),
         "missing": cast("Missing | None", "zero" if complete else missing),
         "undefined": cast("Undefined | None", undefined),

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError, UnknownName
 from . import app
-from .evaluate import check_format
+from .evaluate import check_format, more
 
 FORMATS = ("table", "json", "md", "latex", "csv", "html")
 
@@ -42,6 +42,8 @@ def show(
         print(loaded.html())
     else:
         print(printed(loaded, output_format, scale=scale))
+        if output_format == "table":
+            more(loaded)
 
 
 @app.command("metrics")

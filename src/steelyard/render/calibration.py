@@ -64,7 +64,7 @@ def agreement(one: Calibrated) -> Table:
 
 
 def _measure(name: str, found: Agreement, one: Calibrated) -> tuple[str, ...]:
-    remark = found.reason or ""
+    remark = (found.reason or "").replace("the first rater's", "people's").replace("the second rater's", "the judge's")
     if name == "kappa" and one.kappa_maximum is not None and found.value is not None:
         remark = f"at most {one.kappa_maximum:.3f} with these base rates"
     interval = span(found.low, found.high, digits=3)
@@ -121,14 +121,13 @@ def _threshold(one: Chosen, before: float | None) -> str:
 
 def corrected(one: Calibrated, found: Calibration) -> Table:
     """What people would say of all samples: one row per estimate."""
-    against = f" minus {found.baseline}" if found.baseline else ""
-    named: dict[str, Corrected | None] = {
-        "mean": one.mean,
-        "pass rate": one.pass_rate,
-        f"mean{against}": one.difference,
-        f"pass rate{against}": one.pass_difference,
-    }
-    rows = [_estimate(name, estimate) for name, estimate in named.items() if estimate is not None]
+    named: list[tuple[str, Corrected | None]] = [
+        ("mean", one.mean),
+        ("pass rate", one.pass_rate),
+        (f"mean minus {found.baseline}'s", one.difference),
+        (f"pass rate minus {found.baseline}'s", one.pass_difference),
+    ]
+    rows = [_estimate(name, estimate) for name, estimate in named if estimate is not None]
     head = list(CORRECTED)
     head[4] = f"{found.confidence * 100:g} % {head[4]}"
     return Table(tuple(head), rows, frozenset(range(1, 7)))

@@ -1,6 +1,6 @@
 """Charts as files: SVG, PNG or PDF, through Altair and vl-convert (extra ``report``), over the whole run, offline.
 
-Pages draw their own small histograms (``histogram.py``); see docs/decisions/006-charts.md for the reason.
+Pages draw their own small histograms (``histogram.py``); see docs/decisions/021-charts.md for the reason.
 """
 
 from __future__ import annotations

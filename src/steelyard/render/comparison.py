@@ -14,7 +14,19 @@ from .table import Table, aligned, number, span
 MARKER = "<!-- steelyard comparison -->"
 """The first line of a pull-request comment: a workflow finds its earlier comment by it and updates that one."""
 
-HEAD = ("metric", "baseline", "current", "delta", "interval", "p", "win/tie/loss", "n", "detectable", "verdict")
+HEAD = (
+    "metric",
+    "baseline",
+    "current",
+    "delta",
+    "interval",
+    "p",
+    "win/tie/loss",
+    "n",
+    "detectable",
+    "noise",
+    "verdict",
+)
 
 
 def signed(value: float | None) -> str:
@@ -27,7 +39,7 @@ def signed(value: float | None) -> str:
 
 
 def table(comparison: Comparison) -> Table:
-    """One row per metric and slice."""
+    """One row per metric and slice; the judge's noise has a column where it is known."""
     rows = []
     for one in comparison.deltas:
         name = f"{one.metric} ({one.slice})" if one.slice else one.metric
@@ -42,10 +54,17 @@ def table(comparison: Comparison) -> Table:
                 f"{one.win}/{one.tie}/{one.loss}",
                 str(one.n),
                 number(one.detectable),
+                "–" if one.noise is None else f"± {one.noise:.4f}",
                 _verdict(one, comparison.alpha),
             )
         )
-    return Table(HEAD, rows, frozenset(range(1, 9)))
+    known = any(one.noise is not None for one in comparison.deltas)
+    keep = [at for at in range(len(HEAD)) if known or HEAD[at] != "noise"]
+    return Table(
+        tuple(HEAD[at] for at in keep),
+        [tuple(row[at] for at in keep) for row in rows],
+        frozenset(range(1, len(keep) - 1)),
+    )
 
 
 def _verdict(one: MetricDelta, alpha: float) -> str:
@@ -88,7 +107,9 @@ def text(comparison: Comparison) -> str:
     lines += [f"blocker: {line}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
     if comparison.deltas:
         lines += aligned(table(comparison))
+        noisy = any(one.noise is not None for one in comparison.deltas)
         lines += ["", f"delta: negative is worse; {level} interval; p: paired randomisation, Holm-adjusted"]
+        lines += ["noise: two runs of one system differ by less, by the judge's noise alone"] if noisy else []
     lines += _coverage(comparison)
     for one in comparison.regressions:
         where = f" ({one.slice})" if one.slice else ""
@@ -103,7 +124,7 @@ def markdown(comparison: Comparison, *, link: str | None = None) -> str:
     title = f"### {escape(comparison.baseline)} → {escape(comparison.current)}"
     lines = [MARKER, title, "", f"**{escape(headline(comparison))}**", ""]
     lines += [f"- blocker: {escape(line)}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
-    lines += markdown_table(table(comparison)) + ["", *(f"- {escape(line)}" for line in _coverage(comparison))]
+    lines += [*markdown_table(table(comparison)), "", *(f"- {escape(line)}" for line in _coverage(comparison))]
     for one in comparison.regressions:
         where = f" ({escape(one.slice)})" if one.slice else ""
         lines += ["", f"**{escape(one.metric)}{where}** lost most on:", ""]
@@ -146,7 +167,7 @@ def junit(comparison: Comparison) -> str:
     )
 
 
-def annotations(comparison: Comparison) -> str:
+def github(comparison: Comparison) -> str:
     """Lines that GitHub Actions shows beside the check."""
     lines = [f"::error title=steelyard: not comparable::{_command(line)}" for line in comparison.blockers]
     for one in comparison.regressions:

@@ -27,10 +27,10 @@ _TITLES = {
     "nuggets": "Facts that a good answer holds",
     "questions": "Questions that the response answers",
     "missed": "Reference passages that were missed",
-    "missing": "Missing",
-    "sentences": "Sentences",
+    "sentences": "Sentences of the response",
 }
 _HIDDEN = {"flags"}
+_TAKEN = {*_TEXTS, *_VERDICTS, *_PASSAGES, "reason", "aligned", "flags", "start", "end", "normalised"}
 
 
 def shaped(base: str, evidence: Mapping[str, Json]) -> dict[str, Json]:
@@ -46,7 +46,7 @@ def shaped(base: str, evidence: Mapping[str, Json]) -> dict[str, Json]:
     for key, value in evidence.items():
         if key in _HIDDEN:
             continue
-        if key == "contexts" and (notes := _context_notes(value)):
+        if key in {"contexts", "passages"} and (notes := _context_notes(value)):
             contexts += notes
         elif key == "matching_ranks" and isinstance(value, list):
             contexts += [{"context": rank, "verdict": "yes"} for rank in value]
@@ -66,7 +66,7 @@ def _title(base: str, key: str) -> str:
 
 def _against(base: str, key: str) -> str:
     """What the numbers of passages count: contexts, or nothing where the claims were held against another text."""
-    if base in _AGAINST_TEXT or key in {"by_reference", "by_response", "nuggets", "questions", "missed", "missing"}:
+    if base in _AGAINST_TEXT or key in {"by_reference", "by_response", "nuggets", "questions", "missed"}:
         return ""
     return "contexts"
 
@@ -75,7 +75,7 @@ def _claims(key: str, value: Json) -> list[Json]:
     """A list of claims in one shape; empty where the value is no such list."""
     if not isinstance(value, list) or not value:
         return []
-    if key in {"missed", "missing"} and all(isinstance(one, str) for one in value):
+    if key == "missed" and all(isinstance(one, str) for one in value):
         return [{"text": one, "verdict": "no"} for one in value]
     found = [_claim(one) if isinstance(one, dict) else None for one in value]
     return [] if any(one is None for one in found) else list(found)
@@ -87,15 +87,45 @@ def _claim(one: Mapping[str, Json]) -> Json:
         return None
     claim: dict[str, Json] = {"text": text}
     if (verdict := next((one[name] for name in _VERDICTS if name in one), None)) is not None:
-        claim["verdict"] = _word(verdict)
+        claim["verdict"] = f"{verdict:.0%} found".replace("%", " %") if _is_share(verdict) else _word(verdict)
     if reason := one.get("reason"):
         claim["reason"] = reason
-    if numbers := _numbers(next((one[name] for name in _PASSAGES if name in one), None)):
+    if spans := _spans(one.get("aligned")):
+        claim["spans"] = [*spans]
+        claim["passages"] = [*dict.fromkeys(span[0] for span in spans)]
+    elif numbers := _numbers(next((one[name] for name in _PASSAGES if name in one), None)):
         claim["passages"] = [*numbers]
-    taken = {*_TEXTS, *_VERDICTS, *_PASSAGES, "reason"}
-    if more := [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in one.items() if name not in taken]:
-        claim["more"] = ", ".join(more)
+    told = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in one.items() if name not in _TAKEN and value]
+    if flags := _flags(one.get("flags")):
+        told.append(flags)
+    if told:
+        claim["more"] = ", ".join(told)
     return claim
+
+
+def _is_share(value: Json) -> bool:
+    return isinstance(value, float) and 0.0 <= value <= 1.0
+
+
+def _spans(aligned: Json) -> list[list[Json]]:
+    """Stretches of passages that say the same: passage, start, end."""
+    if not isinstance(aligned, list):
+        return []
+    keys = ("passage", "passage_start", "passage_end")
+    return [[one[key] for key in keys] for one in aligned if isinstance(one, dict) and all(key in one for key in keys)]
+
+
+def _flags(flags: Json) -> str:
+    """What speaks against a sentence: ``number “1932”``."""
+    if not isinstance(flags, list):
+        return ""
+    told = [one if isinstance(one, str) else _flag(one) for one in flags if isinstance(one, str | dict)]
+    return ", ".join(filter(None, told))
+
+
+def _flag(flag: Mapping[str, Json]) -> str:
+    words = f"{_word(flag.get('kind', 'flag'))} “{_word(flag.get('text', ''))}”"
+    return f"{words}, there “{_word(flag['instead'])}”" if flag.get("instead") else words
 
 
 def _word(value: Json) -> str:
@@ -118,11 +148,12 @@ def _context_notes(value: Json) -> list[Json]:
         return []
     notes: list[Json] = []
     for one in value:
-        if not isinstance(one, dict) or not isinstance(one.get("context"), int):
+        number = one.get("context", one.get("passage")) if isinstance(one, dict) else None
+        if not isinstance(one, dict) or not isinstance(number, int):
             return []
-        verdict = one.get("verdict", one.get("ratings", one.get("rating")))
+        verdict = next((one[name] for name in ("verdict", "ratings", "rating", "probability") if name in one), "")
         reasons = one.get("reasons", one.get("reason"))
         words = " · ".join(map(str, reasons)) if isinstance(reasons, list) else str(reasons or "")
-        note: dict[str, Json] = {"context": one["context"], "verdict": _word(verdict)}
+        note: dict[str, Json] = {"context": number, "verdict": _word(verdict)}
         notes.append(note | ({"reason": words} if words else {}))
     return notes

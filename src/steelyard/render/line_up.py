@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..line_up import Place
 from .comparison import signed
-from .table import Table, number, span
+from .table import Table, number, span, with_way
 
 HEAD = ("metric", "system", "value", "interval", "n", "undefined", "failed", "delta", "p", "win/tie/loss", "group")
 FOOT = (
@@ -24,7 +24,7 @@ def _row(place: Place) -> tuple[str, ...]:
     one, delta = place.estimate, place.delta
     digits = 0 if one.pool == "total" else 4
     return (
-        place.metric,
+        with_way(place.metric, one.way),
         place.system,
         number(one.value, digits=digits),
         span(one.low, one.high, digits=digits),

@@ -16,7 +16,7 @@ class Table(NamedTuple):
     """A head and rows of text; ``right`` are the columns whose cells align right."""
 
     head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     right: frozenset[int] = frozenset()
 
 
@@ -36,7 +36,12 @@ def span(low: float | None, high: float | None, *, digits: int = 4) -> str:
 
 def shown_name(label: str, note: MetricNote) -> str:
     """The metric with its way where it has one: ``faithfulness [lexical]``."""
-    return label if note.way in {"ranking", "custom"} or label.startswith(f"{note.way}.") else f"{label} [{note.way}]"
+    return with_way(label, note.way)
+
+
+def with_way(label: str, way: str) -> str:
+    """A label and its way, unless the label says it or there is but one."""
+    return label if way in {"", "ranking", "custom"} or label.startswith(f"{way}.") else f"{label} [{way}]"
 
 
 def estimates(report: Report, part: Mapping[str, Estimate] | None = None, *, scale: float = 1.0) -> Table:

@@ -160,8 +160,9 @@ function showSupport(cards, claim, linked) {
     const supports = numbers.has(card.number);
     card.element.classList.toggle("supports", supports);
     card.element.classList.toggle("dim", numbers.size > 0 && !supports);
-    card.support.textContent = supports ? "supports the claim" : "";
-    card.prose.replaceChildren(...(supports ? marked(card.text, claim.text) : [card.text]));
+    card.support.textContent = supports ? (claim.spans ? "holds what is marked" : "supports the claim") : "";
+    const spans = (claim.spans ?? []).filter(([number]) => number === card.number);
+    card.prose.replaceChildren(...(!supports ? [card.text] : spans.length ? markedAt(card.text, spans) : marked(card.text, claim.text)));
     if (supports) first ??= card;
   }
   if (first) {
@@ -187,6 +188,19 @@ function marked(text, claim) {
   });
   if (best < 0 || sentences.join("") !== text) return [text];
   return [sentences.slice(0, best).join(""), h("mark", {}, sentences[best].trimEnd()), sentences.slice(best).join("").slice(sentences[best].trimEnd().length)];
+}
+
+/** A passage with the stretches marked that the metric named; offsets count code points, as in the report. */
+function markedAt(text, spans) {
+  const points = Array.from(text);
+  const found = [];
+  let at = 0;
+  for (const [, start, end] of [...spans].sort((a, b) => a[1] - b[1])) {
+    if (start < at || end <= start) continue;
+    found.push(points.slice(at, start).join(""), h("mark", {}, points.slice(start, end).join("")));
+    at = end;
+  }
+  return [...found, points.slice(at).join("")];
 }
 
 function contextCards(sample, cell) {
@@ -289,6 +303,7 @@ function asked(store, sample, metric, cell) {
 function restOf(rest) {
   return Object.entries(rest).map(([key, value]) => {
     const name = key.replaceAll("_", " ");
+    if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return h("p", {}, h("span", { class: "soft" }, `${name}: `), value.join(", ") || "none");
     if (value === null || typeof value !== "object") {
       const text = String(value);
       return text.includes("\n") ? h("details", {}, h("summary", {}, name), h("pre", { tabindex: "0" }, text)) : h("p", {}, h("span", { class: "soft" }, `${name}: `), text);

@@ -1,0 +1,82 @@
+"""Charts as files: over the whole run, in three formats, and one line where the extra is absent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from made import made
+
+from steelyard.errors import InputError, MissingExtra, UnknownName
+from steelyard.pool import Column
+from steelyard.render.charts import plot, scatter
+from steelyard.render.histogram import histogram
+
+REPORT = made(80)
+
+
+@pytest.mark.parametrize(("suffix", "starts"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_formats(tmp_path: Path, suffix: str, starts: bytes) -> None:
+    """The suffix says the format."""
+    pytest.importorskip("altair", reason="the extra report is not installed")
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    target = plot(REPORT, "faithfulness", tmp_path / "new" / f"x.{suffix}")
+    assert target.read_bytes().startswith(starts)
+
+
+def test_what_a_plot_says(tmp_path: Path) -> None:
+    """Metric, system, estimate with interval and method, counts, slices with their n."""
+    pytest.importorskip("altair", reason="the extra report is not installed")
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    root = ElementTree.fromstring(plot(REPORT, "token_f1", tmp_path / "x.svg").read_text(encoding="utf-8"))
+    text = " ".join(root.itertext())
+    one = REPORT.estimates["token_f1"]
+    assert "token_f1 [lexical] · hybrid on handbook" in text
+    assert f"{one.value:.3f} ({one.low:.3f} – {one.high:.3f}, bca) · 80 scored of 80, 0 undefined, 0 failed" in text
+    assert "question_type=temporal (n 20)" in text
+
+
+def test_a_scatter_has_every_pair(tmp_path: Path) -> None:
+    """One point a pair."""
+    pytest.importorskip("altair", reason="the extra report is not installed")
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    pairs = [(at / 100, at * at / 10_000) for at in range(100)]
+    target = scatter(pairs, tmp_path / "x.svg", label="ndcg@10", baseline="a", current="b")
+    root = ElementTree.fromstring(target.read_text(encoding="utf-8"))
+    points = [one for one in root.iter() if one.get("aria-roledescription") == "circle"]
+    assert len(points) == 100
+
+
+def test_mistakes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown metric, a suffix that is no format, nothing to plot, the extra missing."""
+    with pytest.raises(UnknownName, match="did you mean faithfulness"):
+        plot(REPORT, "faithfullness", tmp_path / "x.svg")
+    with pytest.raises(InputError, match="must end in"):
+        plot(REPORT, "faithfulness", tmp_path / "x.gif")
+    empty = made(3)
+    empty.columns["contains"] = Column.of([np.nan] * 3)
+    with pytest.raises(InputError, match="has no scores"):
+        plot(empty, "contains", tmp_path / "x.svg")
+    with pytest.raises(InputError, match="on both sides"):
+        scatter([], tmp_path / "x.svg", label="m", baseline="a", current="b")
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[report\]'"):
+        plot(REPORT, "faithfulness", tmp_path / "x.svg")
+
+
+def test_histograms_count_every_score() -> None:
+    """Bars over the whole range; values beyond the bounds widen it; one value alone is still seen."""
+    found = histogram(np.array([0.0, 0.5, 0.5, 1.0, np.nan]), (0.0, 1.0))
+    assert found is not None
+    assert found.path.count("M") == 3
+    assert found.words == "from 0 to 1: 4 scores, 1 in the lowest of 24 bins, 1 in the highest, median 0.5"
+    wide = histogram(np.array([-2.0, 3.0]), (0.0, 1.0))
+    assert wide is not None
+    assert (wide.low, wide.high) == (-2.0, 3.0)
+    same = histogram(np.array([7.0, 7.0]))
+    assert same is not None
+    assert same.path.count("M") == 1
+    assert histogram(np.array([np.nan])) is None
