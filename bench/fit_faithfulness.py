@@ -19,11 +19,12 @@ import numpy as np
 from steelyard.grounding import pooled, support
 
 PACKS = ("begin_wow", "q2_wow", "wice", "summedits", "factcheck_stance")
-SHARES = {"wice": 0.6, "summedits": 1.5}
-RIDGE = 10.0
+SHARES = {"wice": 0.5, "summedits": 2.0, "factcheck_stance": 1.2}
+RIDGE = 100.0
 SIGNS = {
     "near": 1,
     "wide": 1,
+    "frequent": 1,
     "bound": 1,
     "copied": 1,
     "covered": 1,

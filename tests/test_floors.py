@@ -18,7 +18,7 @@ FLOORS = {
     1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
         text language stopwords numerals scripts sentences labels shapes replies
         rankings judgements join placing
-        english commonness placed correctness grounding calibrated ppi""",
+        english commonness placed correctness grounding calibrated ppi bradley_terry""",
     2: "batch metric metrics shelf",
     3: """lines cells tables rows values fields intake samples dataset convert check
         trec trec_blocks trec_numbers trec_lines trec_scan trec_output beir
@@ -28,7 +28,7 @@ FLOORS = {
     5: "systems loops calls collect",
     6: """pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up failures
         gate run_config run_systems demo
-        calibration labelled thresholds calibrate label labeller jury prefer bradley_terry repeats drift""",
+        calibration labelled thresholds calibrate label labeller jury prefer repeats drift""",
     7: "render cli pytest_plugin __init__ __main__",
 }
 """A module imports from its own floor, without cycles, and from the floors below."""
@@ -37,6 +37,8 @@ SEAMS = {
     ("report", "render"),  # a record's methods that show it import their renderer when they are called
     ("comparison", "render"),
     ("calibration", "render"),
+    ("prefer", "render"),
+    ("drift", "render"),
     ("run_config", "render"),
     ("demo", "render"),
     ("report", "report_json"),  # which is the other half of report

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
-UNKNOWN = 0.9
+UNKNOWN = 0.85
 """The weight of words that are in no table: names, terms, words of other languages than English."""
 
 

@@ -198,6 +198,8 @@ _PLURALS = {
 def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Set:
     """A dataset in any of its forms: a ``Dataset``, a path (a BEIR folder, a dataset's JSON, a file or folder of
     samples), samples, or columns by name."""
+    if isinstance(dataset, Set):
+        return dataset
     if isinstance(dataset, str | PathLike):
         return _read_path(Path(dataset), fields, encoding)
     if isinstance(dataset, Dataset):

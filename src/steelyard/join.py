@@ -80,7 +80,7 @@ def _batches(run: Run, known: Mapping[str, int]) -> Iterator[list[tuple[int, Map
     for query, ranking in run.items():
         if (at := known.get(query)) is None:
             continue
-        if not isinstance(ranking, Mapping):
+        if type(ranking) is not dict and not isinstance(ranking, Mapping):
             raise WrongType(f"a run must be {{query: {{document: score}}}}, not {query!r}: {type(ranking).__name__}")
         batch.append((at, _text_keys(ranking)))
         size += len(ranking)
@@ -112,10 +112,10 @@ def _place_batch(
     if len(scores) and np.isnan(scores.min()):
         raise _no_number(batch, rows)
     hits, groups, hit_scores = [], [], []
-    bounds = rows.starts.tolist()
+    docs, bounds = rows.docs, rows.starts.tolist()
     for group, (at, ranking) in enumerate(batch):
         for row in range(bounds[at], bounds[at + 1]):
-            if (score := ranking.get(rows.docs[row])) is not None:
+            if (score := ranking.get(docs[row])) is not None:
                 hits.append(row)
                 groups.append(group)
                 hit_scores.append(score)
@@ -129,7 +129,7 @@ def _place_batch(
         starts,
         np.array(groups, dtype=np.int64),
         single(np.array(hit_scores)) if policy.trec else np.array(hit_scores, dtype=np.float64),
-        lambda hit: rows.docs[hits[hit]],
+        lambda hit: docs[hits[hit]],
         ids,
         given=policy.ties == "given",
     )

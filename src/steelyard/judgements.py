@@ -87,9 +87,14 @@ class Judgements:
     grades: FloatArray
 
     @classmethod
-    def of_columns(cls, queries: Sequence[str], docs: Sequence[str], grades: FloatArray) -> Judgements:
-        """From three columns of equal length, in any order. The same pair twice raises InputError."""
-        known = sorted(set(queries))
+    def of_columns(
+        cls, queries: Sequence[str], docs: Sequence[str], grades: FloatArray, *, also: Iterable[str] = ()
+    ) -> Judgements:
+        """From three columns of equal length, in any order; ``also`` are queries without a judged document.
+
+        The same pair twice raises InputError.
+        """
+        known = sorted({*queries, *also})
         code = {query: at for at, query in enumerate(known)}
         codes = np.fromiter(map(code.__getitem__, queries), np.int64, len(queries))
         pairs = set(zip(queries, docs, strict=True))
@@ -109,10 +114,10 @@ class Judgements:
         [0.0, 2.5, 1.0]
         """
         queries: list[str] = []
-        for query, judged in qrels.items():
+        for query, judged in zip(ids := identifiers(qrels, "query"), qrels.values(), strict=True):
             if not isinstance(judged, Mapping):
                 raise WrongType(f"qrels must be {{query: {{document: grade}}}}, not {query!r}: {judged!r}")
-            queries.extend(repeat(identifier(query, "query"), len(judged)))
+            queries.extend(repeat(query, len(judged)))
         docs = identifiers(chain.from_iterable(qrels.values()), "document")
         if not docs:
             raise InputError("the qrels are empty")
@@ -120,7 +125,7 @@ class Judgements:
         if grades is None:
             query, doc, grade = _first_wordy(qrels)
             raise InputError(f"grade is not a number: {grade!r} (query {query!r}, document {doc!r})")
-        return cls.of_columns(queries, docs, grades)
+        return cls.of_columns(queries, docs, grades, also=ids)
 
     def with_self(self) -> Judgements:
         """The same with a row of grade NaN for each query whose own id is not among its documents."""
@@ -128,7 +133,7 @@ class Judgements:
         own = set(self.queries) - {query for query, doc in zip(queries, self.docs, strict=True) if query == doc}
         more = sorted(own)
         grades = np.concatenate((self.grades, np.full(len(more), np.nan)))
-        return Judgements.of_columns([*queries, *more], [*self.docs, *more], grades)
+        return Judgements.of_columns([*queries, *more], [*self.docs, *more], grades, also=self.queries)
 
     @property
     def query(self) -> IntArray:

@@ -355,7 +355,8 @@ def _bounds(plan: _Plan, fit: _Fit, variance: float) -> tuple[float, float, str]
             effective = variance / fit.variance * (z / t) ** 2
         if not plan.apart:
             return *wilson(min(max(fit.value, 0.0), 1.0) * effective, effective, confidence=plan.level), "wilson"
-        return *_paired_shares(fit.value, variance, effective, z), "bonett-price"
+        even = variance * (len(plan.labels) - 1) / len(plan.labels)
+        return *_paired_shares(fit.value, even, effective, z), "bonett-price"
     half = t * math.sqrt(fit.variance)
     low, high = fit.value - half, fit.value + half
     least, most = (-1.0, 1.0) if plan.apart else (0.0, 1.0)

@@ -258,11 +258,14 @@ def variants(config: SystemsConfig) -> list[Variant]:
     return found
 
 
-def _parts(systems: dict[str, SystemEntry], name: str) -> list[str]:
+def _parts(systems: dict[str, SystemEntry], name: str, above: tuple[str, ...] = ()) -> list[str]:
+    """All that a hybrid is made of, and what that is made of."""
     entry = systems[name]
-    return (
-        [one for part in entry.of for one in (part, *_parts(systems, part))] if isinstance(entry, HybridEntry) else []
-    )
+    if name in above:
+        raise InputError(f"{name} is a part of itself")
+    if not isinstance(entry, HybridEntry):
+        return []
+    return [one for part in entry.of for one in (part, *_parts(systems, part, (*above, name)))]
 
 
 def _concerns(key: str, parts: set[str], config: SystemsConfig) -> bool:

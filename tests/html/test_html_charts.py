@@ -12,8 +12,9 @@ from made import made
 
 from steelyard.errors import InputError, MissingExtra, UnknownName
 from steelyard.pool import Column
-from steelyard.render.charts import plot, scatter
+from steelyard.render.charts import plot, scatter, trend
 from steelyard.render.histogram import histogram
+from steelyard.store import Kept
 
 REPORT = made(80)
 
@@ -48,6 +49,20 @@ def test_a_scatter_has_every_pair(tmp_path: Path) -> None:
     root = ElementTree.fromstring(target.read_text(encoding="utf-8"))
     points = [one for one in root.iter() if one.get("aria-roledescription") == "circle"]
     assert len(points) == 100
+
+
+def test_a_trend_has_every_kept_run(tmp_path: Path) -> None:
+    """One point a run that has a value, in the order kept, with its interval."""
+    pytest.importorskip("altair", reason="the extra report is not installed")
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    kept = [Kept(str(day), f"2026-03-0{day}T10:00:00", "bm25", "main", "", REPORT.estimates) for day in (1, 2, 3)]
+    kept.append(Kept("4", "2026-03-04T10:00:00"))
+    root = ElementTree.fromstring(trend(kept, "token_f1", tmp_path / "x.svg").read_text(encoding="utf-8"))
+    text = " ".join(root.itertext())
+    assert "3 kept reports" in text
+    assert text.index("1 · 2026-03-01 10:00 · bm25 · main") < text.index("3 · 2026-03-03 10:00 · bm25 · main")
+    with pytest.raises(InputError, match="no kept report has a value"):
+        trend(kept[3:], "token_f1", tmp_path / "x.svg")
 
 
 def test_mistakes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,14 @@ def test_nothing_relevant_is_undefined(measure: object) -> None:
     assert table("ab", {"a": 0}, undefined="zero").settle(np.array([np.nan])).tolist() == [0.0]
 
 
+def test_a_query_judged_without_documents_is_a_query() -> None:
+    """It is undefined, and not ignored."""
+    both = join({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, {"q1": {"a": 1}, "q2": {}})
+    assert both.queries == ("q1", "q2")
+    assert both.counts.ignored == ()
+    assert np.isnan(ranking.recall(both)).tolist() == [False, True]
+
+
 def test_counts_are_defined_where_nothing_is_relevant() -> None:
     """num_* and utility count."""
     empty = table("ab", {"a": 0})

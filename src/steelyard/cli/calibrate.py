@@ -12,6 +12,7 @@ from ..errors import InputError
 from . import app
 from .evaluate import check_format
 from .options import By, Confidence, Encoding, Seed, StoreAt, listed
+from .progress import Progress
 
 FORMATS = ("table", "md", "json")
 
@@ -130,3 +131,61 @@ def label(
         value = sheet.column("value")
         left = sum(not row.get(value) for row in sheet.rows)
         print(f"{given} labelled, {left} left in {out}")
+
+
+@app.command("drift")
+def drift(
+    anchor: Annotated[str, typer.Argument(help="The report that was judged first; it holds its samples.")],
+    current: Annotated[str | None, typer.Argument(help="The same samples judged again; or give --judge.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Judge the anchor's samples again with this judge.")] = None,
+    labels: Annotated[list[Path] | None, typer.Option("--labels", help="What people say of some of them.")] = None,
+    scale: Annotated[str | None, typer.Option(help="What people's ratings range over, such as 1-5.")] = None,
+    tolerance: Annotated[float, typer.Option(help="A change of no more than this is no drift.")] = 0.0,
+    alpha: Annotated[float, typer.Option(help="Level of significance, after Holm's adjustment.")] = 0.05,
+    output_format: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the new report into this folder.")] = None,
+    concurrency: Annotated[int, typer.Option("--concurrency", "--workers", help="Calls at once, at most.")] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
+    store: StoreAt = None,
+    seed: Seed = 0,
+) -> int:
+    """Has the judge moved? The same samples judged twice: by another model, or by a new revision of a prompt.
+
+    Exit codes: 0 no detectable drift, 2 a metric moved, 3 too much failed.
+    """
+    from ..drift import drift as weigh
+    from ..drift import rejudge
+    from ..labels_file import read_labels
+    from ..render import drift as render
+    from ..render.files import write
+    from ..store import DEFAULT, report_at
+
+    check_format(output_format, ("table", "json"))
+    if (current is None) == (judge is None):
+        raise InputError("give either a second report or --judge")
+    first = report_at(anchor, store=store or DEFAULT)
+    if judge is not None:
+        with Progress() as progress:
+            again = rejudge(
+                first,
+                judge,
+                concurrency=concurrency,
+                budget=budget,
+                max_calls=max_calls,
+                ledger=ledger,
+                offline=offline,
+                progress=progress,
+            )
+    else:
+        again = report_at(current or "", store=store or DEFAULT)
+    if out is not None:
+        write(again, out)
+    given = read_labels(labels, scale=scale_of(scale)) if labels else None
+    found = weigh(first, again, labels=given, tolerance=tolerance, alpha=alpha, seed=seed)
+    print({"table": render.text, "json": render.as_json}[output_format](found))
+    if any(share > 0 for label, share in again.failed_share.items() if label in found.metrics):
+        return 3
+    return 2 if found.moved else 0

@@ -91,7 +91,7 @@ def evaluate(
     judges = [_priced(one, price) for one in judge or ()]
     samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
     if judges or dry_run:
-        for one in judges or [None]:
+        for one in tuple(judges) or (None,):
             plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)
             print(*([one] if len(judges) > 1 else []), plan, sep="\n", file=sys.stdout if dry_run else sys.stderr)
         if dry_run:

@@ -16,10 +16,11 @@ from ..calibrated import Model, model
 from ..commonness import weight
 from ..correctness import compared
 from ..flow import Flow, embed
-from ..grounding import Support, pooled, relevance, support
+from ..grounding import Support, nothing_found, pooled, relevance, support, verbatim
 from ..metric import metric
 from ..placed import words_in
 from ..records import Json, Sample, Undefined, Value
+from ..sentences import sentences
 from ..text import normal_form
 from ..vectors import cosine
 from .lexical import NO_REFERENCE
@@ -111,23 +112,26 @@ def faithfulness(sample: Sample) -> Value:
     Each sentence is laid over the passages: how much of its words, weighted by how rare they are, stands in one short
     stretch of a passage; whether neighbours there are neighbours too; how much is copied; which numbers, dates, units
     and names no passage holds; negations and opposites on one side only. A logistic model of these counts, those of the
-    weakest sentence where they are shares. Range 0 to 1. No passages, or a blank response: 0.
+    weakest sentence where they are shares. Range 0 to 1: 1 if every sentence stands in a passage word for word, 0 if the
+    passages hold none of its content words. No passages, or a blank response: 0.
 
     The evidence holds for each sentence its support (share of weighted words found in the best stretch), the flags, and
     which words are borne out by which characters of which passage. A screen: it cannot see a relation turned around in
     the same words, or a claim that follows without being said.
     """
     contexts, response = sample.retrieved_contexts or [], sample.response or ""
-    sentences = support(response, contexts)
-    if not sentences or not any(map(str.strip, contexts)):
-        return Value(0.0, {"sentences": _sentences(response, sentences)})
-    counts, used = pooled(sentences), model("faithfulness")
+    found = support(response, contexts)
+    if not found or not any(map(str.strip, contexts)):
+        return Value(0.0, {"sentences": _sentences(response, found)})
+    counts, used = pooled(found), model("faithfulness")
     evidence: dict[str, Json] = {
-        "sentences": _sentences(response, sentences),
+        "sentences": _sentences(response, found),
         "counts": _rounded(counts),
         "terms": dict(used.terms(counts)),
     }
-    return Value(used.probability(counts), evidence)
+    if verbatim(found):
+        return Value(1.0, evidence)
+    return Value(0.0 if nothing_found(found) else used.probability(counts), evidence)
 
 
 @metric(
@@ -146,16 +150,50 @@ def context_relevancy(sample: Sample) -> Value:
     """
     contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
     used = model("relevance")
-    rated = [_relevant(question, context, used) for context in contexts]
-    if not rated:
+    return _relevancy([_relevant(question, context, used) for context in contexts])
+
+
+@metric(
+    name="semantic_relevancy",
+    way="lexical",
+    needs=("user_input", "retrieved_contexts"),
+    revision=1,
+    embeds=True,
+    source="Steelyard; labels of a set of claims with web passages",
+    remedy="look at retrieval: the passages are not about the question",
+)
+def semantic_relevancy(sample: Sample) -> Flow:
+    """``context_relevancy`` [lexical] with two more counts: the cosine of the question with the passage, and with the
+    sentence of the passage that is nearest to it.
+
+    Needs an embedder; fitted with ``local``. Passages without a word of the question are not lost here.
+    """
+    contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
+    if not question.strip() or not any(map(str.strip, contexts)):
         return Value(0.0)
-    passages: list[Json] = [{"passage": number, "probability": one} for number, one in enumerate(rated, 1)]
-    return Value(sum(rated) / len(rated), {"passages": passages})
+    parts = [[context, *sentences(context)] if context.strip() else [] for context in contexts]
+    vectors = yield from embed([question, *(text for texts in parts for text in texts)])
+    used, at = model("relevance_cosine"), 1
+    rated: list[float] = []
+    for context, texts in zip(contexts, parts, strict=True):
+        near = [max(0.0, cosine(vectors[0], vector)) for vector in vectors[at : at + len(texts)]]
+        at += len(texts)
+        counts = relevance(question, context)
+        more = {"cosine": near[0], "nearest": max(near[1:])} if near else {}
+        rated.append(used.probability(counts | more) if counts is not None and near else 0.0)
+    return _relevancy(rated)
 
 
 def _relevant(question: str, context: str, used: Model) -> float:
     counts = relevance(question, context)
-    return 0.0 if counts is None else used.probability(counts)
+    return used.probability(counts) if counts is not None and counts["whole"] else 0.0
+
+
+def _relevancy(rated: Sequence[float]) -> Value:
+    if not rated:
+        return Value(0.0)
+    passages: list[Json] = [{"passage": number, "probability": one} for number, one in enumerate(rated, 1)]
+    return Value(sum(rated) / len(rated), {"passages": passages})
 
 
 _DECLINES = re.compile(
@@ -199,7 +237,7 @@ def answer_relevancy(sample: Sample) -> Value:
     return Value(min(1.0, sum(weights[stem] for stem in found) / total), evidence)
 
 
-def _sentences(response: str, sentences: Sequence[Support]) -> list[Json]:
+def _sentences(response: str, found: Sequence[Support]) -> list[Json]:
     """The evidence of each sentence as plain JSON."""
     return [
         {
@@ -211,7 +249,7 @@ def _sentences(response: str, sentences: Sequence[Support]) -> list[Json]:
             "flags": [msgspec.to_builtins(flag) for flag in one.flags],
             "aligned": [msgspec.to_builtins(pair) for pair in one.aligned],
         }
-        for one in sentences
+        for one in found
     ]
 
 

@@ -59,6 +59,7 @@ def preference(sample: Sample) -> Flow:
     evidence: dict[str, Json] = {
         "outcome": outcome,
         "orders_agree": not (won and lost),
+        "better": [ours_first.better, other_first.better],
         "reasons": [ours_first.reason, other_first.reason],
     }
     return Value(value, evidence)

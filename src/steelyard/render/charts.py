@@ -18,6 +18,7 @@ from ..errors import InputError, MissingExtra, UnknownName
 from ..names import did_you_mean
 from ..records import Estimate
 from ..report import Report
+from ..store import Kept
 from .histogram import FloatArray, value_range
 from .html_view import between, figure, title, what
 from .table import shown_name
@@ -68,6 +69,31 @@ def scatter(
     y = alt.Y("after:Q", title=f"{label}, {current}", scale=scale)
     head = alt.TitleParams(f"{label}: {current} against {baseline}", subtitle=f"{len(pairs):,} samples")
     return _written((line.encode(x=x, y=y) + points.encode(x=x, y=y)).properties(title=head), target)
+
+
+def trend(kept: Sequence[Kept], label: str, path: str | PathLike[str]) -> Path:
+    """Draw one metric over stored runs, oldest first, each with its interval; runs without a value are left out."""
+    rows: list[Row] = []
+    for number, line in enumerate(kept, 1):
+        one = line.estimates.get(label)
+        if one is not None and one.value is not None:
+            ends = [one.value if end is None else end for end in (one.low, one.high)]
+            name = " · ".join(filter(None, (f"{number}", line.started[:16].replace("T", " "), line.system, line.tag)))
+            rows.append({"run": name, "value": one.value, "low": ends[0], "high": ends[1]})
+    if not rows:
+        raise InputError(f"nothing to plot: no kept report has a value of {label}")
+    target = _target(path)
+    alt = _altair()
+    x = alt.X("run:N", title=None, sort=None, axis=alt.Axis(labelAngle=-40, labelLimit=260))
+    place = alt.Chart(_data(alt, rows), width=alt.Step(40), height=HEIGHT).encode(x=x)
+    y = alt.Y("value:Q", title=label, scale=alt.Scale(zero=False))
+    line_of_values = place.mark_line(color=BAR, strokeWidth=1.5).encode(y=y)
+    spans = place.mark_rule(color=ACCENT, strokeWidth=3, opacity=0.55).encode(
+        y=alt.Y("low:Q", title=label, scale=alt.Scale(zero=False)), y2="high:Q"
+    )
+    points = place.mark_point(color=ACCENT, filled=True, opacity=1, size=60).encode(y=y)
+    head = alt.TitleParams(label, subtitle=f"{len(rows):,} kept {'report' if len(rows) == 1 else 'reports'}")
+    return _written((spans + line_of_values + points).properties(title=head), target)
 
 
 def _target(path: str | PathLike[str]) -> Path:

@@ -22,6 +22,8 @@ const stateText = (letter) => `${SIGNS[letter]} ${WORDS[letter]}`;
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const count = (number) => whole.format(number);
 
+const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+
 /** A value as the tables show it: three decimals near 1, fewer where the number is large. */
 function figure(value) {
   if (value === null || value === undefined) return "–";

@@ -237,7 +237,7 @@ function wantedPanel(sample) {
   return h(
     "details",
     { class: "panel card" },
-    h("summary", {}, `${count(sample.wanted.length)} reference passages`),
+    h("summary", {}, plural(sample.wanted.length, "reference passage")),
     sample.wanted.map(({ number, text }) => h("div", {}, h("p", { class: "soft" }, there.has(number) ? "● was read, word for word" : "○ was not read word for word"), h("p", { class: "prose" }, text))),
   );
 }
@@ -264,7 +264,7 @@ function retrievedPanel(sample) {
   return h(
     "details",
     { class: "panel card", open: sample.contexts.length === 0 || missed.length > 0 },
-    h("summary", {}, `${count(of)} documents retrieved${words}`),
+    h("summary", {}, `${plural(of, "document")} retrieved${words}`),
     h(
       "table",
       { class: "docs" },
@@ -296,7 +296,7 @@ function asked(store, sample, metric, cell) {
     });
     return entry;
   });
-  const rest = cell.unseen ? h("p", { class: "soft" }, `${count(cell.unseen)} requests are not in this page: steelyard show REPORT --why ${store.core.ids[sample.row]} ${metric.label}`) : null;
+  const rest = cell.unseen ? h("p", { class: "soft" }, `Not in this page: ${plural(cell.unseen, "request")}. steelyard show REPORT --why ${store.core.ids[sample.row]} ${metric.label}`) : null;
   return h("div", {}, h("h3", {}, "What the judge was asked"), entries, rest);
 }
 

@@ -1,0 +1,269 @@
+"""Which of two systems answers better? A judge is asked in both orders, sample by sample.
+
+A judge that favours a place says the same of it whatever stands there, so its two answers on a pair disagree: such a
+pair is a tie, and how much more often the first place wins than the second is told as the position bias. Ties of this
+kind hit both systems alike, so the share of wins among decided pairs stays what it would be without the bias.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from .bradley_terry import Strength, bradley_terry
+from .calibration import Share
+from .errors import InputError
+from .evaluate_samples import evaluate_rag
+from .metrics.preference import OTHER
+from .pool import groups
+from .pooling import check_tag
+from .records import Sample, Usage
+from .report import Report
+from .samples import read_samples
+from .stats import interval
+
+if TYPE_CHECKING:
+    from .engine import Progress
+    from .judge import LLMJudge
+
+Outcome: TypeAlias = Literal["win", "tie", "loss"]
+VALUE: Mapping[str, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
+
+
+class Verdict(Struct, frozen=True):
+    """What the judge said of one sample: the outcome for the first system, and the place it chose in each order.
+
+    ``first`` is its answer where the first system stood first, ``second`` where it stood second: A, B or tie, by place.
+    """
+
+    sample: str
+    outcome: Outcome
+    first: str
+    second: str
+
+    @property
+    def lean(self) -> float:
+        """How much the two answers favour the first place (1) or the second (-1), whoever stood there."""
+        return sum({"A": 0.5, "B": -0.5}.get(one, 0.0) for one in (self.first, self.second))
+
+
+class Duel(Struct, frozen=True, kw_only=True):
+    """Two systems on the same samples, as the judge saw them.
+
+    ``win_rate`` is wins / (wins + losses), over decided pairs; ``score`` counts ties as half. ``position_bias`` is how
+    much more often the first place was chosen than the second, in [-1, 1]; ``consistent`` the share of pairs on which
+    both orders said the same of the systems. ``one_order`` is the win rate that the first order alone would have given,
+    and the second alone: how far apart they are is what asking twice spares.
+    """
+
+    a: str
+    b: str
+    n: int = 0
+    win: int = 0
+    tie: int = 0
+    loss: int = 0
+    undefined: int = 0
+    failed: int = 0
+    win_rate: Share = Share(None)
+    score: Share = Share(None)
+    position_bias: Share = Share(None)
+    consistent: Share = Share(None)
+    one_order: tuple[float | None, float | None] = (None, None)
+    slices: dict[str, Duel] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def words(self) -> str:
+        """Who is better, if the interval of the win rate says so."""
+        low, high = self.win_rate.low, self.win_rate.high
+        if low is None or high is None:
+            return "no pair is decided" if self.n else "nothing was compared"
+        return (
+            f"{self.a} is better" if low > 0.5 else f"{self.b} is better" if high < 0.5 else "no detectable difference"
+        )
+
+
+class Preference(Struct, frozen=True, kw_only=True):
+    """Every pair of systems, and the strengths of all where there are more than two."""
+
+    systems: list[str]
+    judge: str
+    duels: list[Duel]
+    strengths: list[Strength] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    usage: Usage = Usage()
+    confidence: float = 0.95
+
+    @property
+    def failed_share(self) -> float:
+        """failed / (compared + failed), over all pairs of systems."""
+        failed, n = sum(one.failed for one in self.duels), sum(one.n for one in self.duels)
+        return failed / (n + failed) if n + failed else 0.0
+
+    def __str__(self) -> str:
+        from .render.preference import text
+
+        return text(self)
+
+
+def prefer(
+    systems: Mapping[str, object],
+    judge: LLMJudge | str,
+    *,
+    fields: Mapping[str, str] | None = None,
+    by: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    concurrency: int = 16,
+    budget: float | None = None,
+    max_calls: int | None = None,
+    ledger: str | Path | None = None,
+    offline: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Preference:
+    """Compare the responses of two or more systems, each pair in both orders.
+
+    ``systems`` maps names to what ``read_samples`` reads, or to reports that hold samples; samples are paired by id,
+    and those with the same id must have the same question. ``by`` slices by tags, ``limit`` takes the first so many
+    samples. The judge never learns which system is which.
+
+    >>> from steelyard import script
+    >>> judge = script(lambda ask: {"reason": "longer", "better": "tie" if "1900" in ask.prompt else "A"})
+    >>> rows = [{"id": str(n), "question": f"When was {n}?", "answer": "In 1811"} for n in range(8)]
+    >>> found = prefer({"x": rows, "y": [{**row, "answer": "Long ago"} for row in rows]}, judge).duels[0]
+    >>> found.win, found.tie, found.loss, found.position_bias.value, found.win_rate.value
+    (0, 8, 0, 1.0, None)
+    """
+    if len(systems) < 2:
+        raise InputError("two systems or more are compared")
+    samples = {name: _samples(source, fields, limit) for name, source in systems.items()}
+    tags = (by,) if isinstance(by, str) else tuple(by or ())
+    duels, warnings, usage, told = [], list[str](), Usage(), ""
+    for a, b in combinations(samples, 2):
+        pairs = _paired(a, samples[a], b, samples[b])
+        lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
+        if lost:
+            warnings.append(f"{a}, {b}: {lost} samples stand on one side only and are left out")
+        report = evaluate_rag(
+            pairs,
+            metrics=["preference"],
+            judge=judge,
+            concurrency=concurrency,
+            budget=budget,
+            max_calls=max_calls,
+            ledger=ledger,
+            offline=offline,
+            progress=progress,
+        )
+        usage, told = usage + report.usage, report.judge or told
+        budget = None if budget is None else max(budget - (report.usage.cost or 0.0), 0.0)
+        max_calls = None if max_calls is None else max(max_calls - report.usage.calls, 0)
+        duels.append(_duel(a, b, report, tags, confidence, seed))
+        warnings += [warning for warning in report.warnings if warning not in warnings]
+    return Preference(
+        systems=list(systems),
+        judge=told,
+        duels=duels,
+        strengths=_strengths(list(systems), duels, confidence, seed) if len(systems) > 2 else [],
+        warnings=warnings,
+        usage=usage,
+        confidence=confidence,
+    )
+
+
+def _samples(source: object, fields: Mapping[str, str] | None, limit: int | None) -> dict[str, Sample]:
+    rows = source.samples if isinstance(source, Report) else read_samples(source, fields=fields)
+    return {sample.id: sample for sample in rows[:limit]}
+
+
+def _paired(a: str, mine: Mapping[str, Sample], b: str, theirs: Mapping[str, Sample]) -> list[Sample]:
+    """The samples that both systems answered, with the other's response where the metric looks for it."""
+    pairs = []
+    for one, sample in mine.items():
+        other = theirs.get(one)
+        if other is None:
+            continue
+        asked, too = sample.user_input, other.user_input
+        if asked is not None and too is not None and asked.strip() != too.strip():
+            raise InputError(f"{one} is another question in {a} than in {b}: pairs share their id and their question")
+        pairs.append(
+            replace(
+                sample,
+                user_input=asked if asked is not None else too,
+                reference=sample.reference if sample.reference is not None else other.reference,
+                tags={**other.tags, **sample.tags},
+                metadata={OTHER: other.response},
+            )
+        )
+    if not pairs:
+        raise InputError(f"{a} and {b} have no sample id in common")
+    return pairs
+
+
+def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float, seed: int) -> Duel:
+    column = report.columns["preference"]
+    verdicts = {}
+    for row, one in enumerate(report.ids):
+        if not math.isnan(column.values[row]):
+            evidence = column.evidence[row]
+            first, second = cast("list[str]", evidence["better"])
+            verdicts[row] = Verdict(one, cast("Outcome", evidence["outcome"]), first, second)
+    whole = _counted(a, b, list(verdicts.values()), confidence, seed)
+    slices = {}
+    carried = [sample.tags for sample in report.samples]
+    for tag in tags:
+        check_tag(tag, carried)
+        for value, rows in groups(carried, tag).items():
+            kept = [verdicts[row] for row in rows if row in verdicts]
+            slices[f"{tag}={value}"] = _counted(a, b, kept, confidence, seed)
+    return replace(
+        whole,
+        undefined=len(column.undefined),
+        failed=len(column.failed),
+        slices=slices,
+        verdicts=list(verdicts.values()),
+        reasons=list(dict.fromkeys(column.failed.values()))[:3],
+    )
+
+
+def _counted(a: str, b: str, verdicts: Sequence[Verdict], confidence: float, seed: int) -> Duel:
+    counts = {kind: sum(one.outcome == kind for one in verdicts) for kind in VALUE}
+
+    def share(values: Sequence[float]) -> Share:
+        if not values:
+            return Share(None)
+        return Share.of(math.fsum(values) / len(values), interval(values, confidence=confidence, seed=seed))
+
+    first = [one.first == "A" for one in verdicts if one.first != "tie"]
+    second = [one.second == "B" for one in verdicts if one.second != "tie"]
+    return Duel(
+        a=a,
+        b=b,
+        n=len(verdicts),
+        win=counts["win"],
+        tie=counts["tie"],
+        loss=counts["loss"],
+        win_rate=share([VALUE[one.outcome] for one in verdicts if one.outcome != "tie"]),
+        score=share([VALUE[one.outcome] for one in verdicts]),
+        position_bias=share([one.lean for one in verdicts]),
+        consistent=share([float(_agree(one)) for one in verdicts]),
+        one_order=(float(np.mean(first)) if first else None, float(np.mean(second)) if second else None),
+    )
+
+
+def _agree(one: Verdict) -> bool:
+    return (one.first, one.second) in {("A", "B"), ("B", "A"), ("tie", "tie")}
+
+
+def _strengths(systems: Sequence[str], duels: Sequence[Duel], confidence: float, seed: int) -> list[Strength]:
+    place = {name: at for at, name in enumerate(systems)}
+    games = [(place[duel.a], place[duel.b], VALUE[one.outcome], one.sample) for duel in duels for one in duel.verdicts]
+    return bradley_terry(systems, games, confidence=confidence, seed=seed) if games else []

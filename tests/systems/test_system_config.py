@@ -1,0 +1,264 @@
+"""Configurations of systems: what is read, what is refused, and runs of several systems from one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from service import Service
+
+from steelyard.cli import invoke
+from steelyard.errors import InputError
+from steelyard.report import Report
+from steelyard.run_systems import folder_name, plan_systems, run_systems
+from steelyard.system_config import read_systems_config, variants
+from steelyard.systems.loading import load
+
+CORPUS = {
+    "tower": "The tower was built of granite by Robert Stevenson. It was lit in 1811.",
+    "lens": "Fresnel made the lens. It throws the light over the sea.",
+    "keeper": "The keeper trims the lamp every night and climbs the tower.",
+}
+QUESTIONS = [
+    ("q1", "Who built the granite tower?", "tower", "Robert Stevenson"),
+    ("q2", "Who made the lens?", "lens", "Fresnel"),
+    ("q3", "What does the keeper trim?", "keeper", "the lamp"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Documents, questions, and room for a configuration."""
+    (tmp_path / "docs").mkdir()
+    for name, text in CORPUS.items():
+        (tmp_path / "docs" / f"{name}.txt").write_text(text, encoding="utf-8")
+    rows = [
+        {"id": key, "question": question, "relevant_ids": [f"{doc}.txt"], "reference": answer}
+        for key, question, doc, answer in QUESTIONS
+    ]
+    (tmp_path / "questions.json").write_text(__import__("json").dumps(rows), encoding="utf-8")
+    return tmp_path
+
+
+def config(folder: Path, **given: Any) -> Path:
+    path = folder / "run.yaml"
+    whole = {
+        "data": "questions.json",
+        "corpus": "docs",
+        "k": 2,
+        "metrics": ["mrr", "token_f1"],
+        "systems": {"bm25": {"type": "bm25"}},
+        "answerer": {"type": "extractive"},
+        **given,
+    }
+    path.write_text(
+        yaml.safe_dump({key: value for key, value in whole.items() if value is not None}, sort_keys=False),
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_a_run_of_several_systems(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Built-in systems, a hybrid, a random one: one table with tests, one of what it took, reports and runs on disk."""
+    systems = {
+        "bm25": {"type": "bm25"},
+        "short": {"type": "bm25", "chunk": 30},
+        "both": {"type": "hybrid", "of": ["bm25", "short"]},
+        "random": {"type": "random", "seed": 3},
+    }
+    assert invoke(["run", str(config(folder, systems=systems))]) == 0
+    printed = capsys.readouterr().out
+    for words in ("both", "Holm-adjusted", "retrieve s (median, p95)", "random"):
+        assert words in printed
+    out = folder / "steelyard-out"
+    report = Report.load(out / "bm25" / "report.json")
+    assert {"mrr": report.metrics["mrr"]} == {"mrr": 1.0}
+    assert "tower.txt" in (out / "both" / "run.trec").read_text()
+    assert sorted(path.name for path in out.iterdir()) == ["bm25", "both", "random", "short"]
+
+
+def test_a_grid(folder: Path) -> None:
+    """Every system with every choice that concerns it; the baseline is the first."""
+    read = read_systems_config(
+        config(
+            folder,
+            systems={
+                "bm25": {"type": "bm25"},
+                "random": {"type": "random"},
+                "both": {"type": "hybrid", "of": ["bm25"]},
+            },
+            grid={"k": [1, 2], "chunk": [20, 40], "answerer.count": [2]},
+            baseline="both",
+        )
+    )
+    names = [one.name for one in variants(read)]
+    assert names[:4] == [
+        "both (k=1, chunk=20, answerer.count=2)",
+        "both (k=1, chunk=40, answerer.count=2)",
+        "both (k=2, chunk=20, answerer.count=2)",
+        "both (k=2, chunk=40, answerer.count=2)",
+    ]
+    assert len(names) == 4 + 4 + 2
+    assert names[-1] == "random (k=2, answerer.count=2)"
+    found = run_systems(read, base=folder)
+    assert names == [report.system for report in found.reports]
+    assert {1, 2} == {len(sample.retrieved_contexts or ()) for report in found.reports for sample in report.samples}
+    assert folder_name(names[0]) == "both.k=1.chunk=20.answerer.count=2"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"systems": {}}, "$.systems: expected at least one system"),
+        ({"systems": {"a": {"type": "bm52"}}}, "$.systems.a: expected settings with a type, found type 'bm52': did you mean bm25?"),
+        ({"systems": {"a": "bm25"}}, "$.systems.a: expected settings with a type, found 'bm25'"),
+        ({"systems": {"a": {"type": "bm25", "k2": 1}}}, "$.systems.a: no such setting 'k2': choose from: b, chunk, k1"),
+        ({"systems": {"a": {"type": "bm25", "k1": "high"}}}, "$.systems.a: expected `float`, got `str`"),
+        ({"systems": {"a": {"type": "http"}}}, "$.systems.a: object missing required field `url`"),
+        ({"systems": {"a": {"type": "hybrid", "of": ["b"]}}}, "$.systems.a.of: no system 'b' to be part of it"),
+        ({"systems": {"a": {"type": "hybrid", "of": ["b"]}, "b": {"type": "hybrid", "of": ["a"]}}}, "a is a part of itself"),
+        ({"answerer": {"type": "oracle"}}, "$.answerer: expected settings with a type"),
+        ({"grid": {"chunks": [1]}}, "$.grid: chunks: no system has this setting"),
+        ({"grid": {"bm25.chunks": [1]}}, "$.grid: bm25.chunks: no such setting: did you mean chunk"),
+        ({"grid": {"chunk": ["big"]}}, "$.grid: chunk=big: Expected `int | null`, got `str`"),
+        ({"grid": {"k": [0]}}, "$.grid: k: expected whole numbers of at least 1, found 0"),
+        ({"grid": {"answerer.count": [1]}, "answerer": None}, "answerer.count: there is no answerer"),
+        ({"baseline": "bm"}, "$.baseline: no system 'bm': did you mean bm25?"),
+        ({"k": 0}, "$.k: expected at least 1, found 0"),
+        ({"systms": 1}, "no such setting 'systms': did you mean systems?"),
+        ({"metrics": ["ndcg@@"]}, "not a metric name"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(folder: Path, given: dict[str, Any], words: str) -> None:
+    """Every mistake is one line with file and setting, before anything runs."""
+    with pytest.raises(InputError) as caught:
+        run_systems(read_systems_config(config(folder, **given)), base=folder)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"corpus": None}, "bm25 needs documents to search"),
+        ({"corpus": "nowhere"}, "nowhere"),
+        ({"data": "nowhere.json"}, "nowhere.json"),
+        ({"systems": {"mine": {"type": "python", "object": "mine.py:gone"}}}, "mine.py: no such file"),
+        ({"systems": {"mine": {"type": "python", "object": "mine"}}}, "'mine' names no object"),
+    ],
+)
+def test_what_is_missing_is_named(
+    folder: Path, given: dict[str, Any], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Absent documents, questions and code end in one line and exit code 1."""
+    assert invoke(["run", str(config(folder, **given))]) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
+
+
+MINE = '''
+class Rag:
+    """Finds the document with most letters in common."""
+
+    def __init__(self, corpus, best=1):
+        self.corpus, self.best = corpus, best
+
+    def retrieve(self, query, k):
+        if "lens" in query:
+            raise RuntimeError("no lens")
+        near = sorted(self.corpus, key=lambda doc: -len(set(self.corpus[doc]) & set(query)))
+        return near[: self.best]
+
+    def context_text(self, doc):
+        return self.corpus[doc]
+
+def whole(question):
+    return {"data": {"text": question, "docs": [{"id": "tower.txt", "body": "a"}]}}
+
+value = 5
+'''
+
+
+def test_systems_of_the_users_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A class with settings and corpus, a function with places, a program, a service: all in one run, and the
+    failures of one are its samples' alone."""
+    (folder / "mine.py").write_text(MINE, encoding="utf-8")
+    (folder / "tool.py").write_text(
+        'import json, sys\nfor line in sys.stdin:\n    print(json.dumps({"ids": ["lens.txt"]}), flush=True)\n'
+    )
+    with Service(lambda body: (200, {"hits": [{"id": f"{body['top']}"}]})) as service:
+        systems = {
+            "mine": {"type": "python", "object": "mine.py:Rag", "settings": {"best": 2}, "retries": 0},
+            "whole": {"type": "python", "object": "mine.py:whole", "ids": "data.docs.*.id", "answer": "data.text"},
+            "tool": {"type": "command", "command": [sys.executable, "tool.py"]},
+            "live": {"type": "http", "url": service.url, "k": "top", "ids": "hits.*.id"},
+        }
+        path = config(folder, systems=systems, answerer=None, metrics=["recall@2"], grid={"mine.best": [1, 2]})
+        assert invoke(["run", str(path)]) == 3
+    printed = capsys.readouterr().out
+    assert "mine (best=1)" in printed
+    assert "FAIL  mine (best=1): recall@2 failed at most 0.0%: 1 of 3 (33.3%)" in printed
+    assert "RuntimeError: no lens" in printed
+    reports = {name: Report.load(folder / "steelyard-out" / name / "report.json") for name in ("tool", "live", "whole")}
+    assert [sample.retrieved_ids for sample in reports["live"].samples] == [["2"]] * 3
+    assert pytest.approx(1 / 3) == reports["tool"].metrics["recall@2"]
+    assert reports["whole"].samples[1].response == "Who made the lens?"
+
+
+def test_a_killed_run_of_a_configuration_goes_on(folder: Path) -> None:
+    """Outputs of systems outside are kept until the run ends; changed code is another system."""
+    (folder / "mine.py").write_text(
+        "asked = []\n\ndef find(query, k):\n    asked.append(query)\n"
+        "    if len(asked) == 2:\n        raise KeyboardInterrupt\n    return ['lens.txt']\n"
+    )
+    path = config(
+        folder,
+        systems={"mine": {"type": "python", "object": "mine.py:find", "deadline": None}},
+        answerer=None,
+        metrics=["mrr"],
+        ledger="l.sqlite",
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run_systems(read_systems_config(path), base=folder)
+    (report,) = run_systems(read_systems_config(path), base=folder).reports
+    assert report.run["stages"]["retrieve"]["kept"] == 1  # type: ignore[index,call-overload]
+    (again,) = run_systems(read_systems_config(path), base=folder).reports
+    assert "kept" not in again.run["stages"]["retrieve"]  # type: ignore[index,call-overload,operator]
+
+
+def test_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run names every variant and what a judge would be asked, and asks nothing."""
+    path = config(folder, grid={"k": [1, 2]}, judge="http://localhost:9/v1#none", metrics=["faithfulness", "mrr"])
+    assert invoke(["run", str(path), "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    assert "bm25 (k=1): 3 questions, 1 results each, answered" in printed
+    assert "calls (0 more are in the ledger)" in printed
+    assert not (folder / "steelyard-out").exists()
+    lines, plan = plan_systems(read_systems_config(path), base=folder)
+    assert (len(lines), plan.calls > 0) == (2, True)
+
+
+def test_run_files_are_systems(folder: Path) -> None:
+    """A run from elsewhere is weighed beside ours."""
+    (folder / "old.run").write_text("q1 Q0 lens.txt 1 2.0 old\nq1 Q0 tower.txt 2 1.0 old\nq2 Q0 lens.txt 1 1.0 old\n")
+    path = config(folder, systems={"old": {"type": "run", "path": "old.run"}}, answerer=None, metrics=["mrr"])
+    (report,) = run_systems(read_systems_config(path), base=folder).reports
+    assert pytest.approx((0.5 + 1 + 0) / 3) == report.metrics["mrr"]
+
+
+def test_loading(folder: Path) -> None:
+    """Objects, classes and factories; what cannot be called as asked is told."""
+    (folder / "mine.py").write_text(MINE, encoding="utf-8")
+    assert load("mine.py:value", folder=folder) == 5
+    assert load("mine.py:Rag", corpus=CORPUS, folder=folder).corpus == CORPUS  # type: ignore[attr-defined]
+    for spec, settings, words in (
+        ("mine.py:Rag", {"worst": 1}, "cannot be called with"),
+        ("mine.py:value", {"a": 1}, "takes no settings"),
+        ("mine.py:Rog", None, "did you mean Rag"),
+        ("no_such_module:x", None, "no_such_module does not load: ModuleNotFoundError"),
+    ):
+        with pytest.raises(InputError, match=words):
+            load(spec, settings, corpus=CORPUS, folder=folder)
