@@ -19,7 +19,7 @@ import numpy as np
 from steelyard.grounding import pooled, support
 
 PACKS = ("begin_wow", "q2_wow", "wice", "summedits", "factcheck_stance")
-SHARES = {"wice": 0.5, "summedits": 2.0, "factcheck_stance": 1.2}
+SHARES = {"q2_wow": 1.3, "wice": 0.4, "summedits": 2.1, "factcheck_stance": 1.2}
 RIDGE = 100.0
 SIGNS = {
     "near": 1,

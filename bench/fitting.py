@@ -180,9 +180,7 @@ def fit_and_check(
         name: {
             "auc": round(float(np.mean([auc(labels[names == name], run[names == name]) for run in runs])), 4),
             "balanced_accuracy": round(
-                float(
-                    np.mean([balanced_accuracy(labels[names == name], run[names == name] >= 0.5) for run in runs])
-                ),
+                float(np.mean([balanced_accuracy(labels[names == name], run[names == name] >= 0.5) for run in runs])),
                 4,
             ),
         }
@@ -200,7 +198,9 @@ def finish(name: str, counts: Sequence[str], found: Fitted, provenance: dict[str
         "revision": 1,
         "intercept": round(found.intercept, 4),
         "coefficients": {
-            one: round(float(value), 4) for one, value in zip(counts, found.coefficients, strict=True) if abs(value) > 5e-5
+            one: round(float(value), 4)
+            for one, value in zip(counts, found.coefficients, strict=True)
+            if abs(value) > 5e-5
         },
         "threshold": 0.5,
         "provenance": {**provenance, "cross_validated": found.validated, "reliability": found.reliability},

@@ -113,19 +113,25 @@ class Judgements:
         >>> Judgements.of_mapping({"q2": {"d": 1}, "q1": {"b": 0, "a": 2.5}}).grades.tolist()
         [0.0, 2.5, 1.0]
         """
-        queries: list[str] = []
-        for query, judged in zip(ids := identifiers(qrels, "query"), qrels.values(), strict=True):
-            if not isinstance(judged, Mapping):
+        for query, judged in qrels.items():
+            if type(judged) is not dict and not isinstance(judged, Mapping):
                 raise WrongType(f"qrels must be {{query: {{document: grade}}}}, not {query!r}: {judged!r}")
-            queries.extend(repeat(query, len(judged)))
-        docs = identifiers(chain.from_iterable(qrels.values()), "document")
+        table = dict(sorted(zip(identifiers(qrels, "query"), qrels.values(), strict=True)))
+        found = list(chain.from_iterable(table.values()))
+        docs = identifiers(found, "document")
         if not docs:
             raise InputError("the qrels are empty")
-        grades = numbers(chain.from_iterable(judged.values() for judged in qrels.values()), len(docs))
+        grades = numbers(chain.from_iterable(judged.values() for judged in table.values()), len(docs))
         if grades is None:
             query, doc, grade = _first_wordy(qrels)
             raise InputError(f"grade is not a number: {grade!r} (query {query!r}, document {doc!r})")
-        return cls.of_columns(queries, docs, grades, also=ids)
+        sizes = list(map(len, table.values()))
+        if docs is not found or len(table) < len(qrels):  # ids of several kinds, of which two may be the same text
+            queries = list(chain.from_iterable(map(repeat, table, sizes)))
+            return cls.of_columns(queries, docs, grades, also=table)
+        starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        return cls(list(table), starts, docs, grades)
 
     def with_self(self) -> Judgements:
         """The same with a row of grade NaN for each query whose own id is not among its documents."""

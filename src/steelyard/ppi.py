@@ -352,7 +352,7 @@ def _bounds(plan: _Plan, fit: _Fit, variance: float) -> tuple[float, float, str]
     if _whole(plan):
         effective = float(n)
         if fit.variance > 0 and variance > 0 and not fit.plain:
-            effective = variance / fit.variance * (z / t) ** 2
+            effective = max(variance / fit.variance * (z / t) ** 2, 1.0)
         if not plan.apart:
             return *wilson(min(max(fit.value, 0.0), 1.0) * effective, effective, confidence=plan.level), "wilson"
         even = variance * (len(plan.labels) - 1) / len(plan.labels)

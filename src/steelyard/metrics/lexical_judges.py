@@ -220,9 +220,7 @@ def answer_relevancy(sample: Sample) -> Value:
     """
     question, response = sample.user_input or "", sample.response or ""
     words = words_in(question)
-    weights = {
-        stem: weight(stem) for stem, carries in zip(words.stems, words.content, strict=True) if carries
-    }
+    weights = {stem: weight(stem) for stem, carries in zip(words.stems, words.content, strict=True) if carries}
     declines = _DECLINES.search(response)
     held = set(words_in(response).stems)
     found = [stem for stem in weights if stem in held]

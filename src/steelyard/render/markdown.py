@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ..report import Report
 from .table import Table, estimates, facts, failures, remedies, slices
@@ -20,11 +21,11 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text).replace("\n", " ").replace("\r", " ")
 
 
-def markdown_table(table: Table) -> list[str]:
-    """A pipe table."""
+def markdown_table(table: Table, *, shown: Callable[[str], str] = escape) -> list[str]:
+    """A pipe table; cells are data and escaped, unless ``shown`` writes them."""
     rule = ["---:" if at in table.right else "---" for at in range(len(table.head))]
     return [f"| {' | '.join(cells)} |" for cells in (table.head, rule)] + [
-        f"| {' | '.join(map(escape, row))} |" for row in table.rows
+        f"| {' | '.join(map(shown, row))} |" for row in table.rows
     ]
 
 

@@ -20,7 +20,12 @@ def listing() -> str:
 
 def documentation() -> str:
     """The same as a Markdown table."""
-    return "\n".join(markdown_table(_table())) + "\n"
+    return "\n".join(markdown_table(_table(), shown=_ours)) + "\n"
+
+
+def _ours(text: str) -> str:
+    """A docstring's words, which are ours, as Markdown."""
+    return text.replace("``", "`").replace("|", "\\|")
 
 
 def definition(name: str) -> str:

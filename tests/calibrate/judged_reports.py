@@ -29,7 +29,12 @@ def report(
     ids = [f"q{number}" for number in range(count)]
     made = Report(ids=ids, judge=judge, dataset=DatasetNote("d", None, "abc"), system=system, policy={"repeats": 1})
     made.samples = [
-        Sample(id=one, user_input=f"Question {one}?", response=f"Answer {one}", tags={} if tags is None else dict(tags[row]))
+        Sample(
+            id=one,
+            user_input=f"Question {one}?",
+            response=f"Answer {one}",
+            tags={} if tags is None else dict(tags[row]),
+        )
         for row, one in enumerate(ids)
     ]
     for label, cells in scores.items():

@@ -1,0 +1,170 @@
+"""Where pieces of evidence stand in a corpus: whole in one text, or spread over several.
+
+Rules of this file: text is compared in NFC with white space collapsed, and exactly; what is only similar is not the
+same evidence. All evidence is looked for in one pass over the corpus.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from .placing import Stretch, flatten
+
+PROBE = 20
+"""Characters by which evidence is looked for; a part that is shorter is found only beside another part."""
+
+
+class Part(NamedTuple):
+    """A stretch of the (flat) evidence and where it stands: the text's id and the stretch of the original text."""
+
+    evidence: Stretch
+    id: str
+    place: Stretch
+
+
+class Found(NamedTuple):
+    """Where evidence stands: every whole occurrence, or else the parts, and whether these make up the whole."""
+
+    whole: list[Part]
+    parts: list[Part]
+    complete: bool
+
+    @property
+    def share(self) -> float:
+        """Which share of the evidence the parts hold, from 0 to 1."""
+        return 1.0 if self.whole else _covered(self.parts)
+
+
+def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Found]:
+    """Where each piece of evidence stands in the texts.
+
+    >>> found = find(["the cat sat on the mat, and slept"], {"a": "See: the cat  sat on the mat,", "b": "and slept. End"})
+    >>> [(part.id, tuple(part.place)) for part in next(iter(found.values())).parts]
+    [('a', (5, 29)), ('b', (0, 9))]
+    """
+    wanted = {text: flatten(text).text for text in evidence}
+    candidates = _candidates({flat for flat in wanted.values() if flat}, texts)
+    order = list(texts)
+    rank = {id: at for at, id in enumerate(order)}  # noqa: A001 - an id of a text
+    return {
+        text: _found(flat, sorted(candidates.get(flat, ()), key=rank.__getitem__), texts, order, rank)
+        if flat
+        else Found([], [], complete=False)
+        for text, flat in wanted.items()
+    }
+
+
+def occurrences(evidence: str, text: str) -> list[Stretch]:
+    """Every place of evidence in one text, in the text's own characters.
+
+    >>> occurrences("a cat", "a  cat, a cat")
+    [Stretch(start=0, end=6), Stretch(start=8, end=13)]
+    """
+    flat, hay = flatten(evidence).text, flatten(text)
+    found, at = [], hay.text.find(flat) if flat else -1
+    while at >= 0:
+        found.append(hay.original(Stretch(at, at + len(flat))))
+        at = hay.text.find(flat, at + 1)
+    return found
+
+
+def _candidates(flats: set[str], texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """The texts that hold a probe of each piece of evidence: windows at every multiple of their length."""
+    probes: dict[str, set[str]] = defaultdict(set)
+    short = []
+    for flat in flats:
+        if len(flat) < PROBE:
+            short.append(flat)
+        for at in range(0, len(flat) - PROBE + 1, PROBE):
+            probes[flat[at : at + PROBE]].add(flat)
+        if len(flat) >= PROBE:
+            probes[flat[-PROBE:]].add(flat)
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, text in texts.items():
+        hay = flatten(text).text
+        for at in range(len(hay) - PROBE + 1):
+            for flat in probes.get(hay[at : at + PROBE], ()):
+                found[flat].add(key)
+        for flat in short:
+            if flat in hay:
+                found[flat].add(key)
+    return found
+
+
+def _found(
+    flat: str, candidates: Sequence[str], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
+) -> Found:
+    whole = [Part(Stretch(0, len(flat)), key, place) for key in candidates for place in occurrences(flat, texts[key])]
+    if whole:
+        return Found(whole, [], complete=True)
+    parts = [part for key in candidates if (part := _part(flat, key, texts[key], PROBE)) is not None]
+    parts += _slivers(flat, parts, texts, order, rank)
+    parts.sort(key=lambda part: (part.evidence, rank[part.id]))
+    return Found([], parts, complete=not _gaps(flat, parts))
+
+
+def _part(flat: str, key: str, text: str, least: int) -> Part | None:
+    """The longest stretch of the evidence that a text holds: all of the text, its end, or its beginning."""
+    hay = flatten(text)
+    if not hay.text:
+        return None
+    if (at := flat.find(hay.text)) >= 0:
+        return Part(Stretch(at, at + len(hay.text)), key, hay.original(Stretch(0, len(hay.text))))
+    longest = min(len(flat), len(hay.text)) - 1
+    head = next((size for size in range(longest, least - 1, -1) if hay.text.endswith(flat[:size])), 0)
+    tail = next((size for size in range(longest, max(least - 1, head), -1) if hay.text.startswith(flat[-size:])), 0)
+    if tail:
+        return Part(Stretch(len(flat) - tail, len(flat)), key, hay.original(Stretch(0, tail)))
+    if head:
+        return Part(Stretch(0, head), key, hay.original(Stretch(len(hay.text) - head, len(hay.text))))
+    return None
+
+
+def _slivers(
+    flat: str, parts: Sequence[Part], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
+) -> list[Part]:
+    """What is left of the evidence at its ends, where the text before or after a part holds it."""
+    found = []
+    for start, end in _gaps(flat, parts):
+        gap = flat[start:end].strip()
+        for part in parts:
+            step = -1 if part.evidence.start >= end else 1
+            at = rank[part.id] + step
+            if not 0 <= at < len(order):
+                continue
+            hay = flatten(texts[order[at]])
+            if step < 0 and hay.text.endswith(gap):
+                place = Stretch(len(hay.text) - len(gap), len(hay.text))
+            elif step > 0 and hay.text.startswith(gap):
+                place = Stretch(0, len(gap))
+            else:
+                continue
+            begin = flat.index(gap, start)
+            found.append(Part(Stretch(begin, begin + len(gap)), order[at], hay.original(place)))
+            break
+    return found
+
+
+def _gaps(flat: str, parts: Iterable[Part]) -> list[Stretch]:
+    """The stretches of the evidence that no part holds, white space aside."""
+    gaps, at = [], 0
+    for start, end in sorted(part.evidence for part in parts):
+        if start > at and flat[at:start].strip():
+            gaps.append(Stretch(at, start))
+        at = max(at, end)
+    if flat[at:].strip():
+        gaps.append(Stretch(at, len(flat)))
+    return gaps
+
+
+def _covered(parts: Sequence[Part]) -> float:
+    if not parts:
+        return 0.0
+    total = max(part.evidence.end for part in parts)
+    seen, at = 0, 0
+    for start, end in sorted(part.evidence for part in parts):
+        seen += max(0, end - max(at, start))
+        at = max(at, end)
+    return seen / total
