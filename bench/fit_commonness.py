@@ -14,10 +14,10 @@ import math
 from collections import Counter
 from pathlib import Path
 
-import fitting
 import msgspec
-from fit_faithfulness import PACKS
 
+import fitting
+from fit_faithfulness import PACKS
 from steelyard.placed import words_in
 from steelyard.sentences import sentences
 

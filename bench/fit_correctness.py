@@ -2,9 +2,9 @@
 
     python bench/fit_correctness.py PACKS [--cosine] [--dry-run]
 
-Fits on the dev split of evouna_nq alone: short factual questions, answers of five systems, judged by people. Of several
-references the one with the highest probability counts, so fitting and choosing take turns. ``--cosine`` fits the variant
-and needs the extra ``local``.
+Fits on the dev split of evouna_nq alone: short factual questions, answers of five systems, judged by people. Of
+several references the one with the highest probability counts, so fitting and choosing take turns. ``--cosine`` fits
+the variant and needs the extra ``local``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import fitting
 import numpy as np
 
+import fitting
 from steelyard.correctness import compared
 
 PACK = "evouna_nq"

@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import fitting
 import numpy as np
 
+import fitting
 from steelyard.grounding import pooled, support
 
 PACKS = ("begin_wow", "q2_wow", "wice", "summedits", "factcheck_stance")

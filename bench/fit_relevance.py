@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import fitting
 import numpy as np
-from fit_faithfulness import keys
 
+import fitting
+from fit_faithfulness import keys
 from steelyard.grounding import relevance
 
 PACK = "factcheck_stance"

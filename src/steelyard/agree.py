@@ -80,7 +80,7 @@ def agree(
     samples = read_samples(pack)
     name = str(pack).replace("\\", "/").rpartition("/")[2].partition(".")[0]
     found = _labels(samples, name) if label is None else [label]
-    asked = {one: tuple(metrics or JUDGES.get(_kind(one), ())) for one in found}
+    asked: dict[str, Sequence[str]] = {one: JUDGES.get(_kind(one), ()) if metrics is None else metrics for one in found}
     if missing := [one for one in found if not asked[one]]:
         raise InputError(f"no metric is known for the label {missing[0]}: name one with --metric", path=str(pack))
     wanted = list(dict.fromkeys(metric for names in asked.values() for metric in names))
@@ -91,7 +91,7 @@ def agree(
         else {}
     )
     how: How = {"confidence": confidence, "seed": seed}
-    agreed = []
+    agreed: list[Agreed] = []
     for one in found:
         rows = [_row(sample, one, by) for sample in samples]
         for metric in asked[one]:

@@ -30,17 +30,15 @@ class Found(NamedTuple):
     whole: list[Part]
     parts: list[Part]
     complete: bool
-
-    @property
-    def share(self) -> float:
-        """Which share of the evidence the parts hold, from 0 to 1."""
-        return 1.0 if self.whole else _covered(self.parts)
+    share: float = 0.0
+    """Which share of the evidence stands somewhere, from 0 to 1."""
 
 
 def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Found]:
     """Where each piece of evidence stands in the texts.
 
-    >>> found = find(["the cat sat on the mat, and slept"], {"a": "See: the cat  sat on the mat,", "b": "and slept. End"})
+    >>> texts = {"a": "See: the cat  sat on the mat,", "b": "and slept. End"}
+    >>> found = find(["the cat sat on the mat, and slept"], texts)
     >>> [(part.id, tuple(part.place)) for part in next(iter(found.values())).parts]
     [('a', (5, 29)), ('b', (0, 9))]
     """
@@ -98,11 +96,12 @@ def _found(
 ) -> Found:
     whole = [Part(Stretch(0, len(flat)), key, place) for key in candidates for place in occurrences(flat, texts[key])]
     if whole:
-        return Found(whole, [], complete=True)
+        return Found(whole, [], complete=True, share=1.0)
     parts = [part for key in candidates if (part := _part(flat, key, texts[key], PROBE)) is not None]
     parts += _slivers(flat, parts, texts, order, rank)
     parts.sort(key=lambda part: (part.evidence, rank[part.id]))
-    return Found([], parts, complete=not _gaps(flat, parts))
+    gaps = _gaps(flat, parts)
+    return Found([], parts, complete=not gaps, share=1 - sum(gap.length for gap in gaps) / len(flat))
 
 
 def _part(flat: str, key: str, text: str, least: int) -> Part | None:
@@ -157,14 +156,3 @@ def _gaps(flat: str, parts: Iterable[Part]) -> list[Stretch]:
     if flat[at:].strip():
         gaps.append(Stretch(at, len(flat)))
     return gaps
-
-
-def _covered(parts: Sequence[Part]) -> float:
-    if not parts:
-        return 0.0
-    total = max(part.evidence.end for part in parts)
-    seen, at = 0, 0
-    for start, end in sorted(part.evidence for part in parts):
-        seen += max(0, end - max(at, start))
-        at = max(at, end)
-    return seen / total

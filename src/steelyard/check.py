@@ -23,8 +23,8 @@ from .records import Sample
 from .rows import Bad, decode_json, rows_of_file
 from .samples import CheckResult, samples_of
 from .testcases import read_cases
-from .trec_numbers import number
 from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
+from .trec_numbers import number
 from .values import counted
 
 

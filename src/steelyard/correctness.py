@@ -13,7 +13,7 @@ from .placed import words_in
 from .scripts import joined
 from .text import normal_form, tokens_of
 
-ASKED = 1.0
+ASKED = 0.1
 """What a word counts for that the question holds already, against 1 for a word that only the answer brings."""
 
 

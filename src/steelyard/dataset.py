@@ -243,7 +243,8 @@ def write_dataset(path: Path, dataset: Dataset, shape: Shape = "steelyard") -> N
     """Write a dataset as JSON of a shape, without a word on what the shape cannot hold."""
     name, version, corpus = dataset.name, dataset.version, dataset.corpus
     if shape == "recall":
-        content: dict[str, object] = {"Name": name, "version": version or "", "Queries": [_recall_query(query) for query in dataset]}
+        queries = [_recall_query(query) for query in dataset]
+        content: dict[str, object] = {"Name": name, "version": version or "", "Queries": queries}
     else:
         content = {"name": name, "version": version, "queries": dataset.queries, "corpus": corpus}
     try:

@@ -10,43 +10,54 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-NEGATIONS = frozenset(
-    """
+_NEGATIONS = """
     ain cannot denied denies deny fail failed fails hardly lack lacked lacks neither never no nobody none nor not
     nothing rarely refuse refused unable without
-    """.split()
-)
+"""
+_CLITICS = """
+    ain aren couldn d didn doesn don hadn hasn haven isn let ll m mustn re s shouldn t ve wasn weren won wouldn
+    nd rd st th
+"""
+_SMALL_TALK = """
+    absolutely actually agree agreed amazing awesome believe bet cool course definitely enjoy ever exactly favorite
+    favourite fun funny glad good great guess guy guys ha haha haven hear heard hello hey hi hmm hope interesting kind
+    know like lol lot lots love loved maybe mean nice nope oh ok okay perhaps pretty question really right sorry stuff
+    sure tell thank thanks thing things think try want well wish wonder wow yeah yep yes yup
+"""
+_CARDINALS = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty
+"""
+_ORDINALS = """
+    zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth
+"""
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
+
+NEGATIONS = frozenset(_NEGATIONS.split())
 """Words that turn a statement into its opposite; ``n't`` is found by its ``t``."""
 
-CLITICS = NEGATIONS | frozenset(
-    """
-    ain aren d didn doesn don hadn hasn haven isn let ll m mustn re s shouldn t ve wasn weren won wouldn couldn
-    st nd rd th
-    """.split()
-)
+CLITICS = NEGATIONS | frozenset(_CLITICS.split())
 """What apostrophes and numbers leave behind, and negations: no content of their own."""
 
-SMALL_TALK = frozenset(
-    """
-    absolutely actually agree agreed amazing awesome bet cool course definitely enjoy ever exactly fun funny glad good
-    great guess guy guys ha haha haven hear heard hello hey hi hmm hope interesting kind know like lol lot lots love
-    loved favorite favourite maybe mean nice nope oh ok okay perhaps pretty question really right sorry stuff sure tell
-    thank thanks thing things think believe try want well wish wonder wow yeah yep yes yup
-    """.split()
-)
+SMALL_TALK = frozenset(_SMALL_TALK.split())
 """Words of conversation and opinion, which claim nothing about the subject."""
 
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
-seventeen eighteen nineteen twenty".split()
-_ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth \
-fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
-_TENS = "thirty forty fifty sixty seventy eighty ninety".split()
 NUMERALS: dict[str, str] = {
-    **{word: str(value) for value, word in enumerate(_UNITS)},
-    **{word: str(value) for value, word in enumerate(_ORDINALS)},
-    **{word: str(value) for value, word in zip(range(30, 100, 10), _TENS, strict=True)},
-    **{"once": "1", "twice": "2", "double": "2", "triple": "3", "half": "0.5", "dozen": "12", "hundred": "100"},
-    **{"thousand": "1000", "million": "1000000", "billion": "1000000000", "trillion": "1000000000000"},
+    "once": "1",
+    "twice": "2",
+    "double": "2",
+    "triple": "3",
+    "half": "0.5",
+    "dozen": "12",
+    "hundred": "100",
+    "thousand": "1000",
+    "million": "1000000",
+    "billion": "1000000000",
+    "trillion": "1000000000000",
+    **{word: str(value) for value, word in enumerate(_CARDINALS.split())},
+    **{word: str(value) for value, word in enumerate(_ORDINALS.split())},
+    **{word: str(value) for value, word in zip(range(30, 100, 10), _TENS.split(), strict=True)},
 }
 """Numbers in words."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -116,7 +117,10 @@ class Judgements:
         for query, judged in qrels.items():
             if type(judged) is not dict and not isinstance(judged, Mapping):
                 raise WrongType(f"qrels must be {{query: {{document: grade}}}}, not {query!r}: {judged!r}")
-        table = dict(sorted(zip(identifiers(qrels, "query"), qrels.values(), strict=True)))
+        ids = identifiers(list(qrels), "query")
+        table = dict(sorted(zip(ids, qrels.values(), strict=True), key=itemgetter(0)))
+        if len(table) < len(qrels):
+            raise InputError(f"query {next(one for one in ids if ids.count(one) > 1)!r} is in the qrels twice")
         found = list(chain.from_iterable(table.values()))
         docs = identifiers(found, "document")
         if not docs:
@@ -126,7 +130,7 @@ class Judgements:
             query, doc, grade = _first_wordy(qrels)
             raise InputError(f"grade is not a number: {grade!r} (query {query!r}, document {doc!r})")
         sizes = list(map(len, table.values()))
-        if docs is not found or len(table) < len(qrels):  # ids of several kinds, of which two may be the same text
+        if docs is not found:  # ids that were no text, of which two may now be the same
             queries = list(chain.from_iterable(map(repeat, table, sizes)))
             return cls.of_columns(queries, docs, grades, also=table)
         starts = np.zeros(len(sizes) + 1, dtype=np.int64)
@@ -161,12 +165,11 @@ def identifier(found: object, what: str) -> str:
     raise InputError(f"{what} id must be text, found {found!r}")
 
 
-def identifiers(found: Iterable[object], what: str) -> list[str]:
-    """Many ids as text; where all are text already, as they should be, none is looked at by itself."""
-    ids = list(found)
-    if set(map(type, ids)) <= {str} and "" not in ids:
-        return ids  # type: ignore[return-value]
-    return [identifier(one, what) for one in ids]
+def identifiers(found: Sequence[object], what: str) -> Sequence[str]:
+    """Many ids as text; where all are text already, as they should be, these very ones."""
+    if set(map(type, found)) <= {str} and "" not in found:
+        return found  # type: ignore[return-value]
+    return [identifier(one, what) for one in found]
 
 
 def numbers(values: Iterable[object], count: int) -> FloatArray | None:

@@ -25,6 +25,8 @@ from .report import Report
 COLUMNS = ("sample", "metric", "value", "annotator", "question", "response", "reference", "contexts")
 DRAWN = ("system", "drawn", "stratum", "share")
 OTHER = "(other)"
+FEWEST = 2
+"""A stratum with fewer labels says nothing of its spread."""
 
 
 class Draw(Struct, frozen=True):
@@ -48,8 +50,9 @@ def draw(
     """``n`` units to label, of those that have a score: at random, or within strata.
 
     ``bins`` cuts scores into so many parts of about equal size, ``by`` cuts by tags; every stratum gets labels in
-    proportion to its size and at least two, and slices too small for two are put together. Strata take turns, so that
-    whoever stops early has labelled all of them. ``claims`` draws claims of the metric's evidence in place of samples.
+    proportion to its size and at least two, and slices too small for two are put together. Two of each stratum come
+    first, and then strata take turns, so that whoever stops early has labelled all of them. ``claims`` draws claims of
+    the metric's evidence in place of samples.
 
     >>> from steelyard import evaluate_rag
     >>> rows = [{"id": str(n), "response": "a " * (n % 4 + 1), "reference": "a b c d"} for n in range(40)]
@@ -72,8 +75,8 @@ def draw(
     strata = _strata(report, units, scores, places, min(n, len(places)), bins, by)
     sizes = {name: len(members) for name, members in strata.items()}
     wanted = allotted(sizes, min(n, len(places)))
-    drawn = [
-        (at + 1) / (wanted[name] + 1)  # as far through its own stratum, so that strata take turns
+    turns = [
+        (at >= FEWEST, at / wanted[name] if at >= FEWEST else at)
         for name, members in strata.items()
         for at in range(wanted[name])
     ]
@@ -82,7 +85,7 @@ def draw(
         for name, members in strata.items()
         for place in members[: wanted[name]]
     ]
-    return [one for _, one in sorted(zip(drawn, picked, strict=True), key=lambda pair: pair[0])]
+    return [one for _, one in sorted(zip(turns, picked, strict=True), key=lambda pair: pair[0])]
 
 
 def _rank(unit: Unit, seed: int) -> bytes:
@@ -106,16 +109,16 @@ def _strata(
     for place in places:
         name = ", ".join(f"{tag}={tags[units[place].row].get(tag, '(none)')}" for tag in by)
         slices.setdefault(name, []).append(place)
-    small = [name for name, members in slices.items() if n * len(members) < 2 * len(places)]
+    small = [name for name, members in slices.items() if n * len(members) < FEWEST * len(places)]
     if len(small) > 1 or (small and len(slices) > 1):
         rest = [place for name in small for place in slices.pop(name)]
-        if n * len(rest) < 2 * len(places) and slices:
+        if n * len(rest) < FEWEST * len(places) and slices:
             largest = max(slices, key=lambda name: len(slices[name]))
             rest += slices.pop(largest)
         slices[OTHER] = rest
     strata: dict[str, list[int]] = {}
     for name, members in sorted(slices.items()):
-        cuts = min(bins, max(1, n * len(members) // (2 * len(places))))
+        cuts = min(bins, max(1, n * len(members) // (FEWEST * len(places))))
         for number, part in enumerate(_by_score(members, scores, cuts), 1):
             told = f"score {number} of {cuts}" if cuts > 1 else ""
             strata[", ".join(filter(None, (name, told))) or "all"] = part
@@ -140,11 +143,13 @@ def allotted(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     """
     total = sum(sizes.values())
     exact = {name: n * size / total for name, size in sizes.items()}
-    wanted = {name: min(sizes[name], max(2, math.floor(exact[name]))) for name in sizes}
+    wanted = {name: min(sizes[name], max(FEWEST, math.floor(exact[name]))) for name in sizes}
     while sum(wanted.values()) != n:
         more = sum(wanted.values()) < n
         step = 1 if more else -1
-        free = [name for name in sizes if (wanted[name] < sizes[name] if more else wanted[name] > min(2, sizes[name]))]
+        free = [
+            name for name in sizes if (wanted[name] < sizes[name] if more else wanted[name] > min(FEWEST, sizes[name]))
+        ]
         if not free:
             break
         wanted[max(free, key=lambda name: step * (exact[name] - wanted[name]))] += step

@@ -108,7 +108,8 @@ def _tokenizer() -> Tokenizer:
     path = files(__package__).joinpath("data/wordpieces.txt")
     pieces = checked(Path(str(path)), PIECES_DIGEST).decode("utf-8").splitlines()
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    unknown = "[UNK]"
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=unknown, max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]

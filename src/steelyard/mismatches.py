@@ -12,14 +12,14 @@ from .passage_index import Window, any_within
 
 _AROUND = 12
 """Words around a window in which a negation or an opposite still belongs to it."""
-_MONTHS = frozenset("januari februari march april may june juli august septemb octob novemb decemb".split())
-_UNITS = frozenset(
-    """
+_MONTH_STEMS = "januari februari march april may june juli august septemb octob novemb decemb"
+_UNIT_STEMS = """
     percent percentag cent dollar euro pound yen usd eur gbp km kilomet mile meter metr foot feet inch cm mm yard
     kg kilogram gram lb ton tonn liter litr gallon acr hectar second minut hour day week month year decad centuri
     million billion trillion thousand hundr degre celsius fahrenheit mph knot watt kilowatt megawatt volt
-    """.split()
-)
+"""
+_MONTHS = frozenset(_MONTH_STEMS.split())
+_UNITS = frozenset(_UNIT_STEMS.split())
 _VAGUE = frozenset({"one", "first", "once"})
 """Number words that are mostly no numbers."""
 

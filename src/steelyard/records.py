@@ -27,12 +27,14 @@ Way: TypeAlias = str
 
 
 class Span(Struct, frozen=True, omit_defaults=True):
-    """Evidence anchored in a source document, by character offsets or by its quoted text."""
+    """Evidence anchored in a source document: by character offsets, with a ``digest`` of the text there or without, or
+    by its quoted text."""
 
     doc: str
     start: int | None = None
     end: int | None = None
     text: str | None = None
+    digest: str | None = None
 
 
 class Sample(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -68,15 +68,15 @@ def run(config: Config, *, base: Path, progress: Progress | None = None) -> Outc
         progress=progress,
     )
     found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
-    write(report, config, base / config.outputs.dir)
+    write(report, config, base / config.outputs.dir, found)
     return Outcome(report, found)
 
 
-def write(report: Report, config: Config, folder: Path) -> None:
+def write(report: Report, config: Config, folder: Path, found: list[Rule] | None = None) -> None:
     """The three report files, and the samples that ``outputs.save`` asks for, one JSON line each."""
     from .render.files import write as write_report
 
-    write_report(report, folder)
+    write_report(report, folder, found=found, max_failed=config.max_failed)
     rows = [row_of(report, row, config) for row in range(len(report.ids))]
     for which in config.outputs.save:
         kept = [line for passed, line in rows if which == "all" or passed == (which == "passed")]

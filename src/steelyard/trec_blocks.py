@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,44 @@ class Text:
         return mixed
 
 
+class Ids(Sequence[str]):
+    """A column of ids that stay bytes in their buffer until one is asked for."""
+
+    def __init__(self, text: Text, column: Column) -> None:
+        self.text, self.column = text, column
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> Ids:
+        """The ids as they are, or from a list."""
+        if isinstance(ids, Ids):
+            return ids
+        data = "".join(ids)
+        encoded = data.encode("utf-8")
+        lengths = map(len, ids) if len(encoded) == len(data) else (len(one.encode("utf-8")) for one in ids)
+        sizes = np.fromiter(lengths, np.int64, len(ids))
+        return cls(Text.of(encoded), Column(ROOM + np.cumsum(sizes) - sizes, sizes))
+
+    def __len__(self) -> int:
+        return len(self.column.starts)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> Ids: ...
+    def __getitem__(self, row: int | slice) -> str | Ids:
+        if isinstance(row, slice):
+            return Ids(self.text, self.column.part(row))
+        return self.field(row).decode("utf-8")
+
+    def field(self, row: int) -> bytes:
+        """One id as bytes."""
+        return self.text.field(self.column, row)
+
+    def hashes(self) -> Words:
+        """A 64-bit hash of each."""
+        return self.text.hashes(self.column)
+
+
 def columns_of(
     text: Text, end: int, fields: Sequence[int], width: int, *, more: bool = False, tabs: bool = False
 ) -> list[Column]:
@@ -161,7 +199,7 @@ def whole_queries(read: Reader, *, more: bool = False) -> Iterator[Block]:
         last = max(text.buffer.rfind(b"\n", ROOM, end) + 1, ROOM)
         check_text(text, last)
         queries, docs, scores = columns_of(text, last, (0, 2, 4), 6, more=more)
-        groups = _groups(text, queries)
+        groups = groups_of(text, queries)
         starts = groups if done else groups[:-1]  # the last query may go on in the next block
         rows = int(starts[-1])
         if rows:
@@ -185,7 +223,7 @@ def _filled(text: Text, read: Reader, end: int) -> tuple[int, bool]:
     return end, False
 
 
-def _groups(text: Text, queries: Column) -> IntArray:
+def groups_of(text: Text, queries: Column) -> IntArray:
     """The rows at which another query id begins, and the number of rows."""
     starts, sizes = queries
     if not len(starts):

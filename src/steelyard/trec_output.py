@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from math import exp, isnan, log
+from math import exp, isnan, log, nan
 from operator import add
 
 import numpy as np
@@ -13,7 +13,7 @@ from . import names, trec_names
 from .errors import InputError
 from .metric import Metric
 from .metrics.ranking_trec import relstrings
-from .rankings import Rankings
+from .rankings import FloatArray, Rankings
 from .resampling import GEOMETRIC_FLOOR
 from .shelf import get_metric
 
@@ -39,16 +39,16 @@ def trec_eval_lines(
     P_1                    all 0.0000
     P_2                    all 0.5000
     """
-    asked = _asked(requests)
-    columns = [_column(rankings, name) for name in asked]
+    printed = [_Printed(rankings, one, precision) for one in _asked(requests)]
     if per_query:
         for at in np.flatnonzero(rankings.present).tolist():
-            for name, column in zip(asked, columns, strict=True):
-                if not _only_pooled(name):
-                    yield _line(name, rankings.queries[at], column[at], precision)
-    for name, column in zip(asked, columns, strict=True):
-        if (pooled := _pooled(name, column, rankings)) is not None:
-            yield _line(name, "all", pooled, precision)
+            query = rankings.queries[at]
+            for one in printed:
+                if not one.only_pooled:
+                    yield f"{one.name}\t{query}\t{one.shown(one.column[at])}"
+    for one in printed:
+        if (pooled := one.pooled()) is not None:
+            yield f"{one.name}\tall\t{one.shown(pooled)}"
 
 
 def _asked(requests: Iterable[str]) -> list[str | Metric]:
@@ -70,50 +70,51 @@ def _parts(one: str | Metric) -> tuple[str, dict[str, names.Parameter]]:
     return names.parse(one)
 
 
-def _column(rankings: Rankings, one: str | Metric) -> list[float] | list[str]:
-    if isinstance(one, Metric):
-        values = rankings.settle(np.asarray(one.rule(rankings, **one.params), dtype=np.float64))
-        if rankings.policy.trec and (one.name == "11pt" or (one.name == "iprec" and not one.params["recall"])):
-            # trec_eval divides 0 by 0 where -J leaves nothing of a ranking, and prints what comes of it
-            emptied = rankings.present & (rankings.retrieved == 0) & (rankings.num_relevant() > 0)
-            values = np.where(emptied, np.nan, values)
-        column: list[float] = values.tolist()
-        return column
-    base, params = names.parse(one)
-    if base == "runid":
-        return [rankings.run_id] * len(rankings)
-    length = params.get("length", 10)
-    return relstrings(rankings, length=int(length) if isinstance(length, int) else 10)
+class _Printed:
+    """A measure with its values, as it is printed."""
+
+    def __init__(self, rankings: Rankings, one: str | Metric, precision: int) -> None:
+        base, params = _parts(one)
+        self.name = f"{trec_names.spelling(base, params) or str(one):<22}"
+        self.only_pooled = base in ("runid", "num_q", "gmap", "gbpref")
+        self.pool = one.pool if isinstance(one, Metric) else base
+        self.form = "d" if self.pool == "total" else ".17g" if precision >= 17 else f"6.{precision}f"
+        self.skips_undefined = not rankings.policy.trec
+        self.column: FloatArray | list[str]
+        if isinstance(one, Metric):
+            self.column = _values(rankings, one)
+        elif base == "runid":
+            self.column = [rankings.run_id]
+        else:
+            length = params.get("length", 10)
+            self.column = relstrings(rankings, length=length if isinstance(length, int) else 10)
+
+    def shown(self, value: float | str) -> str:
+        """A value in trec_eval's form."""
+        if isinstance(value, str):
+            return value
+        if isnan(value):
+            return "-nan" if self.form == ".17g" else "  -nan"
+        return format(int(value) if self.form == "d" else value, self.form)
+
+    def pooled(self) -> float | str | None:
+        """The value over all queries, summed in their order as trec_eval does, so that the last digit is the same."""
+        if isinstance(self.column, list):
+            return self.column[0] if self.pool == "runid" else None
+        values = self.column[~np.isnan(self.column)] if self.skips_undefined else self.column
+        if self.pool == "geometric":
+            values = np.array([log(max(value, GEOMETRIC_FLOOR)) for value in values.tolist()])
+        total = reduce(add, values.tolist(), 0.0)
+        if self.pool == "total":
+            return total
+        mean = total / len(values) if len(values) else nan
+        return exp(mean) if self.pool == "geometric" else mean
 
 
-def _only_pooled(one: str | Metric) -> bool:
-    return _parts(one)[0] in ("runid", "num_q", "gmap", "gbpref")
-
-
-def _pooled(one: str | Metric, column: list[float] | list[str], rankings: Rankings) -> float | str | None:
-    """The value over all queries, summed in their order as trec_eval does, so that the last digit is the same."""
-    if not isinstance(one, Metric):
-        return rankings.run_id if one == "runid" else None
-    values = [value for value in column if isinstance(value, float)]
-    if not rankings.policy.trec:
-        values = [value for value in values if not isnan(value)]
-    if one.pool == "total":
-        return reduce(add, values, 0.0)
-    if not values:
-        return float("nan")
-    if one.pool == "geometric":
-        return exp(reduce(add, (log(max(value, GEOMETRIC_FLOOR)) for value in values), 0.0) / len(values))
-    return reduce(add, values, 0.0) / len(values)
-
-
-def _line(one: str | Metric, query: str, value: float | str, precision: int) -> str:
-    name = trec_names.spelling(*_parts(one)) or str(one)
-    if isinstance(value, str):
-        shown = value
-    elif isinstance(one, Metric) and one.pool == "total":
-        shown = str(int(value))
-    elif isnan(value):
-        shown = f"{'-nan':>{0 if precision >= 17 else 6}}"
-    else:
-        shown = f"{value:.17g}" if precision >= 17 else f"{value:6.{precision}f}"
-    return f"{name:<22}\t{query}\t{shown}"
+def _values(rankings: Rankings, one: Metric) -> FloatArray:
+    values = rankings.settle(np.asarray(one.rule(rankings, **one.params), dtype=np.float64))
+    if rankings.policy.trec and (one.name == "11pt" or (one.name == "iprec" and not one.params["recall"])):
+        # trec_eval divides 0 by 0 where -J leaves nothing of a ranking, and prints what comes of it
+        emptied = rankings.present & (rankings.retrieved == 0) & (rankings.num_relevant() > 0)
+        values = np.where(emptied, np.nan, values)
+    return values

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .join import Found, place, single
 from .judgements import BoolArray, FloatArray, IntArray, Judgements, Policy
-from .trec_blocks import ROOM, Block, Column, Odd, Reader, Text, Words, whole_queries
+from .trec_blocks import Block, Column, Ids, Odd, Reader, Text, Words, whole_queries
 from .trec_numbers import numbers_of
 
 _QUERY_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
@@ -19,21 +21,24 @@ class Ungrouped(Odd):
 def scan_run(read: Reader, rows: Judgements, policy: Policy) -> Found:
     """What a run holds of the judgements; Odd where only the careful reader can tell."""
     found = Found.nothing(rows)
-    wanted = _Wanted(rows)
-    known = {query.encode("utf-8"): at for at, query in enumerate(rows.queries)}
-    seen: set[bytes] = set()
+    wanted, known = _Wanted(rows), _Known(rows.queries)
+    unknown: dict[bytes, None] = {}
+    empty = True
     for block in whole_queries(read, more=policy.trec):
-        if not seen:
-            found.run_id = _tag(block)
-        names = block.text.fields(block.queries.part(block.starts[:-1]))
-        if not seen.isdisjoint(names) or len(set(names)) < len(names):
+        if empty:
+            found.run_id, empty = _tag(block), False
+        names = block.queries.part(block.starts[:-1])
+        queries = known.find(block.text, names)
+        judged, strange = queries[queries >= 0], block.text.fields(names.part(queries < 0))
+        if (found.retrieved[judged] >= 0).any() or len(np.unique(judged)) < len(judged):
             raise Ungrouped
-        seen.update(names)
-        queries = np.array([known.get(name, -1) for name in names], dtype=np.int64)
-        found.ignored += [name.decode("utf-8") for name in names if name not in known]
+        if not unknown.keys().isdisjoint(strange) or len(set(strange)) < len(strange):
+            raise Ungrouped
+        unknown.update(dict.fromkeys(strange))
         _place_block(block, queries, wanted, found, policy)
-    if not seen:
+    if empty:
         raise Odd
+    found.ignored = [name.decode("utf-8") for name in unknown]
     return found
 
 
@@ -99,15 +104,34 @@ def _repeated(text: Text, docs: Column, hashes: Words, starts: IntArray, scores:
     return np.array(sorted(repeated), dtype=np.int64)
 
 
+class _Known:
+    """The judged queries by the hash of their ids."""
+
+    def __init__(self, queries: Sequence[str]) -> None:
+        self.ids = Ids.of(queries)
+        hashes = self.ids.hashes()
+        self.order = np.argsort(hashes)
+        self.hashes = hashes[self.order]
+        if (self.hashes[1:] == self.hashes[:-1]).any():  # one in 2^64
+            raise Odd
+
+    def find(self, text: Text, names: Column) -> IntArray:
+        """The judged query of each name, -1 for those that are none."""
+        hashes = text.hashes(names)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        found = np.where(self.hashes[at] == hashes, self.order[at], -1)
+        for row, name in enumerate(text.fields(names)):
+            if found[row] >= 0 and self.ids.field(int(found[row])) != name:
+                found[row] = -1
+        return found
+
+
 class _Wanted:
     """The judged documents, to be found among all: by a small table, then by key, then by their bytes."""
 
     def __init__(self, rows: Judgements) -> None:
-        self.docs = [doc.encode("utf-8") for doc in rows.docs]
-        sizes = np.array([len(doc) for doc in self.docs], dtype=np.int64)
-        text = Text.of(b"".join(self.docs))
-        starts = np.concatenate(([0], np.cumsum(sizes)))[:-1] + ROOM
-        hashes = text.hashes(Column(starts, sizes))
+        self.docs = Ids.of(rows.docs)
+        hashes = self.docs.hashes()
         bits = min(max(16, (16 * len(self.docs)).bit_length()), 24)
         self.shift = np.uint64(64 - bits)
         self.near: BoolArray = np.zeros(1 << bits, dtype=np.bool_)
@@ -130,7 +154,8 @@ class _Wanted:
         equal = np.flatnonzero(self.keys[at] == keys)
         lines, judged = lines[equal], self.order[at[equal]]
         same = [
-            found == self.docs[row] for found, row in zip(text.fields(docs.part(lines)), judged.tolist(), strict=True)
+            found == self.docs.field(row)
+            for found, row in zip(text.fields(docs.part(lines)), judged.tolist(), strict=True)
         ]
         sure = np.array(same, dtype=np.bool_)
         return lines[sure], judged[sure]

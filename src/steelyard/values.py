@@ -180,14 +180,14 @@ def _span(item: object) -> tuple[dict[str, object], dict[str, object]]:
     fields = _object(item)
     if fields is None or fields.get("doc") is None:
         raise Bad(f"expected a span with doc and start, end or text, found {kind_of(item)}")
-    known = {name: fields[name] for name in ("start", "end", "text") if fields.get(name) is not None}
+    known = {name: fields[name] for name in ("start", "end", "text", "digest") if fields.get(name) is not None}
     for name, given in known.items():
-        wanted = str if name == "text" else int
+        wanted = str if name in ("text", "digest") else int
         if not isinstance(given, wanted) or isinstance(given, bool):
             raise Bad(f"{name}: expected {'text' if wanted is str else 'a whole number'}, found {kind_of(given)}")
     if "text" not in known and not {"start", "end"} <= set(known):
         raise Bad("expected start and end, or text, found neither")
-    rest = {name: given for name, given in fields.items() if name not in ("doc", "start", "end", "text")}
+    rest = {name: given for name, given in fields.items() if name not in ("doc", "start", "end", "text", "digest")}
     return {"doc": identifier(fields["doc"]), **known}, rest
 
 

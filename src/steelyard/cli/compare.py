@@ -11,7 +11,7 @@ from . import app
 from .evaluate import check_format
 from .options import By, Seed, numbers
 
-FORMATS = ("table", "md", "json", "junit", "github")
+FORMATS = ("table", "md", "json", "junit", "github", "html")
 
 
 @app.command("compare")
@@ -30,7 +30,7 @@ def compare(
     by: By = None,
     cluster: Annotated[str | None, typer.Option(help="Resample whole groups of this tag.")] = None,
     max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
-    output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit or github.")] = "table",
+    output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit, github or html.")] = "table",
     out: Annotated[Path | None, typer.Option("--out", help="Write the output there too.")] = None,
     store: Annotated[Path | None, typer.Option("--store", help="Where latest:TAG is looked for.")] = None,
     seed: Seed = 0,
@@ -41,9 +41,10 @@ def compare(
     from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
+    after, before = (report_at(one, store=store or DEFAULT) for one in (current, baseline))
     found = weigh(
-        report_at(current, store=store or DEFAULT),
-        report_at(baseline, store=store or DEFAULT),
+        after,
+        before,
         tolerance,
         alpha=alpha,
         significant=significant,
@@ -54,13 +55,18 @@ def compare(
         max_failed=max_failed,
         seed=seed,
     )
-    made = {
-        "table": render.text,
-        "md": render.markdown,
-        "json": render.as_json,
-        "junit": render.junit,
-        "github": render.github,
-    }[output_format](found)
+    if output_format == "html":
+        from ..render.html_comparison import comparison_page
+
+        made = comparison_page(found, after, before)
+    else:
+        made = {
+            "table": render.text,
+            "md": render.markdown,
+            "json": render.as_json,
+            "junit": render.junit,
+            "github": render.github,
+        }[output_format](found)
     print(made.rstrip("\n"))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)

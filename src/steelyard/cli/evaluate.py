@@ -134,7 +134,7 @@ def evaluate(
             report = weigh(judge=judges[0] if judges else None, budget=budget, max_calls=max_calls)
     keep(report, keep_it=keep_it, store=store, tag=tag)
     found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=max_failed)
-    finish(report, found, out=out, output_format=output_format, scale=scale)
+    finish(report, found, out=out, output_format=output_format, scale=scale, max_failed=max_failed)
     return exit_code(found)
 
 
@@ -144,13 +144,21 @@ def check_format(given: str, formats: tuple[str, ...]) -> None:
         raise InputError(f"--format {given}: choose from {', '.join(formats)}")
 
 
-def finish(report: Report, found: list[Rule], *, out: Path | None, output_format: str, scale: float = 1.0) -> None:
+def finish(
+    report: Report,
+    found: list[Rule],
+    *,
+    out: Path | None,
+    output_format: str,
+    scale: float = 1.0,
+    max_failed: float = 0.0,
+) -> None:
     """Print the report, write it where asked, and end with every rule and its verdict."""
     from ..render.files import write
     from ..render.plain import printed
 
     if out is not None:
-        write(report, out)
+        write(report, out, found=found, max_failed=max_failed)
     print(printed(report, output_format, scale=scale))
     if output_format == "table":
         more(report)

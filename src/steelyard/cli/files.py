@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import InputError
 from . import app
 from .options import Encoding, Fields, pairs
 
@@ -14,12 +15,25 @@ from .options import Encoding, Fields, pairs
 @app.command("check")
 def check(
     paths: Annotated[list[Path], typer.Argument(help="Samples, datasets, qrels, runs, BEIR folders.")],
+    corpus: Annotated[
+        Path | None, typer.Option(help="The documents that the labels are about: are they still valid?")
+    ] = None,
+    was: Annotated[Path | None, typer.Option(help="The documents for which the labels were made.")] = None,
+    repair: Annotated[
+        Path | None, typer.Option(help="Write the set with its labels re-anchored: a file, or a folder.")
+    ] = None,
     field: Fields = None,
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Look for everything that is wrong with files, all at once, each with its line."""
+    """Look for everything that is wrong with files, all at once, each with its line.
+
+    With --corpus every label (document, chunk or span) is valid, moved, merged, split or gone, and --repair re-anchors
+    what is certain. Exit code 1 where there is a problem left.
+    """
     from ..check import check as look
 
+    if corpus is None and (was is not None or repair is not None):
+        raise InputError("--was and --repair go with --corpus")
     wrong = 0
     for path in paths:
         found = look(path, fields=pairs(field, "--field") or None, encoding=encoding)
@@ -31,7 +45,45 @@ def check(
             print(f"{path}: and {found.more} more problems")
         print(f"{path}: {found.kind}, {found.rows} rows, {found.total} problems")
         wrong += found.total
+    if corpus is not None and not wrong:
+        wrong = _against(paths, corpus, was, repair, pairs(field, "--field") or None, encoding)
     return 1 if wrong else 0
+
+
+def _against(
+    paths: list[Path],
+    corpus: Path,
+    was: Path | None,
+    repair: Path | None,
+    fields: dict[str, str] | None,
+    encoding: str,
+) -> int:
+    """Hold sets against a corpus; how many labels are not valid, or could not be repaired."""
+    from ..anchors import repaired
+    from ..corpus import read_corpus
+    from ..corpus_check import check_set
+    from ..evaluate_system import read_set
+    from ..samples import write_samples
+    from ..set_folder import write_set
+
+    if repair is not None and len(paths) > 1:
+        raise InputError("--repair writes one set: give one")
+    now, then = read_corpus(corpus, encoding=encoding), None if was is None else read_corpus(was, encoding=encoding)
+    wrong = 0
+    for path in paths:
+        samples = read_set(path, fields=fields, encoding=encoding).samples
+        found = check_set(samples, now, then)
+        print("\n".join([*now.notes, *found.lines()]))
+        wrong += len(found.invalid)
+        if repair is not None:
+            mended, left = repaired(samples, found.labels)
+            if repair.suffix:
+                write_samples(repair, mended)
+            else:
+                write_set(repair, mended, now)
+            print(f"wrote {repair}: {len(found.invalid) - len(left)} labels re-anchored, {len(left)} left as they were")
+            wrong = len(left)
+    return wrong
 
 
 @app.command("convert")

@@ -25,6 +25,8 @@ def show(
         tuple[str, str] | None, typer.Option("--why", help="SAMPLE METRIC: what is behind one score.")
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Where the replies are, for --why.")] = None,
+    plot: Annotated[str | None, typer.Option("--plot", help="METRIC: draw its distribution into --out.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The .svg or .png that --plot draws.")] = None,
     scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
 ) -> None:
     """Print a saved report, or everything behind one of its scores."""
@@ -34,7 +36,11 @@ def show(
 
     check_format(output_format, FORMATS)
     loaded = Report.load(report / "report.json" if report.is_dir() else report)
-    if why is not None:
+    if plot is not None:
+        from ..render.charts import plot as draw
+
+        print(f"wrote {draw(loaded, plot, out or Path(f'{plot}.svg'))}")
+    elif why is not None:
         print(explain(loaded, *why, ledger=ledger))
     elif per_sample:
         print(scores_csv(loaded), end="")

@@ -79,7 +79,7 @@ def semantic_correctness(sample: Sample, *, aggregation: Aggregation = "best") -
 
 def _correct(sample: Sample, reference: str, name: str, more: Mapping[str, float] | None = None) -> Value:
     response = sample.response or ""
-    counts = compared(response, reference, sample.user_input or "") | (more or {})
+    counts = {**compared(response, reference, sample.user_input or ""), **(more or {})}
     normal, wanted = normal_form(response), normal_form(reference)
     used = model(name)
     value = 0.0 if wanted and not normal else 1.0 if normal == wanted else used.probability(counts)
@@ -112,8 +112,8 @@ def faithfulness(sample: Sample) -> Value:
     Each sentence is laid over the passages: how much of its words, weighted by how rare they are, stands in one short
     stretch of a passage; whether neighbours there are neighbours too; how much is copied; which numbers, dates, units
     and names no passage holds; negations and opposites on one side only. A logistic model of these counts, those of the
-    weakest sentence where they are shares. Range 0 to 1: 1 if every sentence stands in a passage word for word, 0 if the
-    passages hold none of its content words. No passages, or a blank response: 0.
+    weakest sentence where they are shares. Range 0 to 1: 1 if every sentence stands in a passage word for word, 0 if
+    the passages hold none of its content words. No passages, or a blank response: 0.
 
     The evidence holds for each sentence its support (share of weighted words found in the best stretch), the flags, and
     which words are borne out by which characters of which passage. A screen: it cannot see a relation turned around in
@@ -213,10 +213,11 @@ _DECLINES = re.compile(
     remedy="look at the prompt of the generator: answers evade the question or wander off it",
 )
 def answer_relevancy(sample: Sample) -> Value:
-    """Share of the question's content words, weighted by how rare they are, that the response takes up; 0 if it declines.
+    """Share of the question's content words, weighted by how rare they are, that the response takes up.
 
-    Range 0 to 1. A blank response: 0; a question without content words: 0. Fitted to nothing: there were no labels to
-    fit it to. A terse right answer that repeats nothing of the question scores 0, so read it beside a judged metric.
+    0 if the response declines to answer. Range 0 to 1. A blank response: 0; a question without content words: 0.
+    Fitted to nothing, for there were no labels to fit it to. A terse right answer that repeats nothing of the question
+    scores 0, so read it beside a judged metric.
     """
     question, response = sample.user_input or "", sample.response or ""
     words = words_in(question)

@@ -24,8 +24,8 @@ def semantic_similarity(sample: Sample) -> Flow:
 
     >>> from steelyard.flow import play
     >>> sample = Sample(response="It opened in 1932.", reference=["In 1932.", "1932"])
-    >>> play(semantic_similarity(sample), [[[1, 0], [0.6, 0.8], [0, 1]]]).value
-    0.6
+    >>> play(semantic_similarity(sample), [[[1, 0], [3, 0], [0, 1]]]).value
+    1.0
     """
     response = sample.response or ""
     references = [one for one in sample.references if one.strip()]

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from ..gate import Rule
 from ..report import Report
+from .html import page
 
 
-def write(report: Report, directory: str | PathLike[str]) -> list[Path]:
-    """Write all three into a directory, which is made if need be; the paths written."""
+def write(
+    report: Report,
+    directory: str | PathLike[str],
+    *,
+    found: Sequence[Rule] | None = None,
+    max_failed: float = 0.0,
+) -> list[Path]:
+    """Write all three into a directory, which is made if need be; the paths written.
+
+    ``found`` are the rules the report was held against, which the page shows first.
+    """
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     report.save(target / "report.json")
     (target / "report.md").write_text(report.markdown(), encoding="utf-8")
-    (target / "report.html").write_text(report.html(), encoding="utf-8")
+    (target / "report.html").write_text(page(report, found=found, max_failed=max_failed), encoding="utf-8")
     return [target / name for name in ("report.json", "report.md", "report.html")]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..report import Report
 from .table import Table, estimates, facts, failures, remedies, slices
 from .text import title
+from .where import where
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
@@ -34,6 +35,9 @@ def markdown(report: Report) -> str:
     lines = [f"# {escape(title(report))}", "", *markdown_table(estimates(report))]
     for name, table in slices(report):
         lines += ["", f"## {escape(name)}", "", *markdown_table(table)]
+    fails = where(report)
+    if fails is not None:
+        lines += ["", "## Where it fails", "", *markdown_table(fails)]
     for heading, notes in (
         ("Failed", failures(report)),
         ("Notes", report.warnings),

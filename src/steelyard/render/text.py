@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..report import Report
 from .table import aligned, estimates, facts, failures, remedies, slices
+from .where import where
 
 
 def text(report: Report, *, scale: float = 1.0) -> str:
@@ -11,6 +12,9 @@ def text(report: Report, *, scale: float = 1.0) -> str:
     lines = [title(report), "", *aligned(estimates(report, scale=scale))]
     for name, table in slices(report):
         lines += ["", name, *aligned(table)]
+    fails = where(report)
+    if fails is not None:
+        lines += ["", "where it fails:", *aligned(fails)]
     for heading, notes in (
         ("failed", failures(report)),
         ("notes", report.warnings),

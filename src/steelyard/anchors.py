@@ -1,0 +1,333 @@
+"""Labels that outlive the chunker: whether what a label points at still stands where it points, and where it went.
+
+A label is the id of a relevant chunk or document, or a span of evidence. What it means is its *evidence*: the text of
+the chunk as it was (from the corpus of then, or the sample's only reference context), the quotes of spans in that
+chunk, or the span's own text. In the corpus of now a label is
+
+    valid    it points at its evidence; an id of which no text is known is valid where it exists
+    moved    its evidence stands whole under another id or at other offsets
+    merged   its evidence stands whole inside a larger text than it was, or beside that of another label
+    split    its evidence stands whole, but over several texts
+    gone     it does not, or not wholly
+
+Repair re-anchors what is certain. Where evidence stands in several places and nothing tells which is meant, it is left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .anchoring import Found, Part, find, occurrences
+from .corpus import Corpus
+from .placing import Stretch, flatten
+from .records import Sample, Span
+
+Status: TypeAlias = Literal["valid", "moved", "merged", "split", "gone"]
+STATUSES: tuple[Status, ...] = ("valid", "moved", "merged", "split", "gone")
+
+
+class Label(Struct, frozen=True, omit_defaults=True):
+    """One label and what became of it. ``places`` are where its evidence stands now, in the texts of the corpus.
+
+    ``number`` is a span's in its sample; an id has none. What is not ``sure`` is not repaired.
+    """
+
+    sample: str
+    doc: str
+    status: Status
+    number: int | None = None
+    places: tuple[Span, ...] = ()
+    note: str = ""
+    sure: bool = True
+
+    def __str__(self) -> str:
+        what = self.doc if self.number is None else f"span {self.number + 1} in {self.doc}"
+        now = ", ".join(dict.fromkeys(place.doc for place in self.places))
+        return (
+            f"{self.sample}: {what}: {self.status}"
+            + (f" → {now}" if now else "")
+            + (f" ({self.note})" if self.note else "")
+        )
+
+
+def text_digest(text: str) -> str:
+    """What a span's ``digest`` is: 16 hexadecimal digits of its text in NFC with white space collapsed.
+
+    >>> text_digest("The  cat") == text_digest("The cat")
+    True
+    """
+    return blake2b(flatten(text).text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+class _Pending(NamedTuple):
+    """A label that does not point at its evidence, and that evidence; ``whole`` if it is all of the text of then."""
+
+    sample: str
+    doc: str
+    number: int | None
+    evidence: tuple[str, ...]
+    whole: bool
+    home: Span | None
+
+
+def check_labels(samples: Iterable[Sample], corpus: Corpus, was: Corpus | None = None) -> list[Label]:
+    """What became of every label of the samples in a corpus; ``was`` is the corpus for which they were made."""
+    sources = _Sources(corpus)
+    settled: list[Label | _Pending] = []
+    for sample in samples:
+        settled += [_of_id(sample, doc, corpus, was) for doc in sample.relevance or ()]
+        spans = enumerate(sample.relevant_spans or ())
+        settled += [_of_span(sample, number, span, corpus, was, sources) for number, span in spans]
+    found = find([text for one in settled if isinstance(one, _Pending) for text in one.evidence], corpus.texts)
+    labels = [
+        _settle(one, [found[text] for text in one.evidence], corpus) if isinstance(one, _Pending) else one
+        for one in settled
+    ]
+    return _merged_together(labels)
+
+
+def _of_id(sample: Sample, doc: str, corpus: Corpus, was: Corpus | None) -> Label | _Pending:
+    evidence, whole = _evidence_of(sample, doc, was)
+    here = corpus.texts.get(doc)
+    if not evidence:
+        if here is not None:
+            return Label(sample.id, doc, "valid", note="taken at its word: its text is not known")
+        return Label(sample.id, doc, "gone", note="no document of this id, and its text is not known")
+    if here is not None and all(flatten(text).text in flatten(here).text for text in evidence):
+        return Label(sample.id, doc, "valid")
+    return _Pending(sample.id, doc, None, evidence, whole, None if was is None else was.places.get(doc))
+
+
+def _evidence_of(sample: Sample, doc: str, was: Corpus | None) -> tuple[tuple[str, ...], bool]:
+    """The texts that an id stands for, and whether they are all of the chunk."""
+    if was is not None and was.texts.get(doc, "").strip():
+        return (was.texts[doc],), True
+    quotes = tuple(dict.fromkeys(span.text for span in sample.relevant_spans or () if span.doc == doc and span.text))
+    if quotes:
+        return quotes, False
+    relevant = [key for key, grade in (sample.relevance or {}).items() if grade > 0]
+    contexts = sample.reference_contexts or []
+    if relevant == [doc] and len(contexts) == 1 and contexts[0].strip():
+        return (contexts[0],), True
+    return (), False
+
+
+def _of_span(
+    sample: Sample, number: int, span: Span, corpus: Corpus, was: Corpus | None, sources: _Sources
+) -> Label | _Pending:
+    text = span.text
+    placed = span.start is not None and span.end is not None
+    if text is None and was is not None and placed:
+        text = was.texts.get(span.doc, "")[span.start : span.end] or None
+    here = corpus.texts.get(span.doc)
+    if placed:
+        now = here[span.start : span.end] if here is not None else sources.text(span)
+        if now is not None and _same(now, text, span.digest):
+            note = "" if text or span.digest else "taken at its word: its text is not known"
+            return Label(sample.id, span.doc, "valid", number, note=note)
+    elif here is not None and text is not None and occurrences(text, here):
+        return Label(sample.id, span.doc, "valid", number)
+    if text is None and span.digest is not None and here is not None and placed:
+        text = _by_digest(span, here)
+    if not text or not text.strip():
+        why = "no document of this id" if here is None else "another text stands there"
+        return Label(sample.id, span.doc, "gone", number, note=f"{why}, and what stood there is not known")
+    return _Pending(sample.id, span.doc, number, (text,), whole=False, home=span if placed else None)
+
+
+def _same(now: str, text: str | None, digest: str | None) -> bool:
+    if not now.strip():
+        return False
+    if text is not None:
+        return flatten(now).text == flatten(text).text
+    return digest is None or text_digest(now) == digest
+
+
+def _by_digest(span: Span, text: str) -> str | None:
+    """The stretch of a text of the span's length that has its digest."""
+    assert span.start is not None
+    assert span.end is not None
+    length = span.end - span.start
+    windows = (text[at : at + length] for at in range(len(text) - length + 1))
+    return next((window for window in windows if text_digest(window) == span.digest), None)
+
+
+class _Sources:
+    """The source documents of a corpus of chunks, as far as the chunks know their places."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._texts = corpus.texts
+        self._chunks: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+        for key, place in corpus.places.items():
+            assert place.start is not None
+            assert place.end is not None
+            self._chunks[place.doc].append((place.start, place.end, key))
+
+    def text(self, span: Span) -> str | None:
+        """What the chunks say stands at a span of their source; None where they do not know of the source.
+
+        Between chunks stands white space.
+        """
+        if span.doc not in self._chunks or span.start is None or span.end is None:
+            return None
+        letters = [" "] * (span.end - span.start)
+        for start, end, key in self._chunks[span.doc]:
+            body = self._texts[key][-(end - start) :] if end > start else ""
+            low, high = max(start, span.start), min(end, span.end)
+            if low < high:
+                letters[low - span.start : high - span.start] = body[low - start : high - start]
+        return "".join(letters)
+
+
+def _settle(one: _Pending, found: Sequence[Found], corpus: Corpus) -> Label:
+    """The verdict on a label from where its evidence stands."""
+    missing = [each for each in found if not each.complete]
+    if missing:
+        share = min(each.share for each in missing)
+        note = f"{share:.0%} of it still stands" if share else "its text is nowhere"
+        return Label(one.sample, one.doc, "gone", one.number, note=note)
+    chosen = [_at_home(each.whole, one, corpus) or each.parts for each in found]
+    holders = [list(dict.fromkeys(part.id for part in parts)) for parts in chosen]
+    common = [
+        key for key in holders[0] if all(key in others for others in holders) and all(each.whole for each in found)
+    ]
+    if common:
+        return _whole(one, [part for parts in chosen for part in parts if part.id in common], common, corpus)
+    sure = all(len({part.evidence for part in parts}) == len(parts) for parts in chosen)
+    places = tuple(_span(part, corpus) for parts in chosen for part in parts)
+    note = "" if sure else "parts of it stand in several places"
+    return Label(one.sample, one.doc, "split", one.number, places, note, sure)
+
+
+def _whole(one: _Pending, parts: Sequence[Part], holders: Sequence[str], corpus: Corpus) -> Label:
+    """The verdict where all of the evidence stands in each of some texts."""
+    sizes = [len(flatten(corpus.texts[key]).text) for key in holders]
+    grown = one.whole and min(sizes) > sum(len(flatten(text).text) for text in one.evidence)
+    places = tuple(_span(part, corpus) for part in parts)
+    several = len(parts) > len(one.evidence) if one.number is not None else len(holders) > 1
+    sure = not several or _one_spot(parts, corpus)
+    note = "" if sure else f"it stands in {len(parts)} places"
+    return Label(one.sample, one.doc, "merged" if grown else "moved", one.number, places, note, sure)
+
+
+def _at_home(parts: Sequence[Part], one: _Pending, corpus: Corpus) -> list[Part]:
+    """Of several occurrences those in the label's own document, or at its place in the source; else all of them."""
+    same = [part for part in parts if part.id == one.doc]
+    if len(parts) < 2 or same:
+        return same or list(parts)
+    home = one.home
+    near = [
+        part
+        for part in parts
+        if home is not None
+        and (spot := _spot(part, corpus)) is not None
+        and spot[0] == home.doc
+        and _overlap(spot[1], home)
+    ]
+    return near or list(parts)
+
+
+def _overlap(stretch: Stretch, home: Span) -> bool:
+    return home.start is not None and home.end is not None and stretch.start < home.end and home.start < stretch.end
+
+
+def _one_spot(parts: Sequence[Part], corpus: Corpus) -> bool:
+    """Whether occurrences in several chunks are the same characters of the same source: chunks that overlap."""
+    spots = {(part.evidence, _spot(part, corpus)) for part in parts}
+    return all(spot is not None for _, spot in spots) and len(spots) == len({part.evidence for part in parts})
+
+
+def _spot(part: Part, corpus: Corpus) -> tuple[str, Stretch] | None:
+    place = corpus.places.get(part.id)
+    if place is None or place.start is None or place.end is None:
+        return None
+    shift = place.start - (len(corpus.texts[part.id]) - (place.end - place.start))
+    return place.doc, Stretch(part.place.start + shift, part.place.end + shift)
+
+
+def _span(part: Part, corpus: Corpus) -> Span:
+    text = corpus.texts[part.id][part.place.start : part.place.end]
+    return Span(part.id, part.place.start, part.place.end, text)
+
+
+def _merged_together(labels: Sequence[Label]) -> list[Label]:
+    """Evidence of several texts of then that moved into one text of now was merged there."""
+    came: dict[str, set[str]] = defaultdict(set)
+    for label in labels:
+        if label.status == "moved" and label.sure:
+            for place in label.places:
+                came[place.doc].add(label.doc)
+    return [replace(label, status="merged") if _has_company(label, came) else label for label in labels]
+
+
+def _has_company(label: Label, came: Mapping[str, set[str]]) -> bool:
+    if label.status != "moved" or not label.sure:
+        return False
+    return any(len(came[place.doc] - {place.doc}) > 1 for place in label.places)
+
+
+def counts(labels: Iterable[Label]) -> dict[Status, int]:
+    """How many labels have each status."""
+    found = [label.status for label in labels]
+    return {status: found.count(status) for status in STATUSES}
+
+
+def repaired(samples: Sequence[Sample], labels: Sequence[Label]) -> tuple[list[Sample], list[Label]]:
+    """The samples with every label that is certain re-anchored, and the labels that were left as they are.
+
+    An id becomes the ids of the texts that hold its evidence, or parts of it, with its grade (the highest, where
+    several fall together); a span becomes the spans where its text stands now.
+    """
+    by_sample: dict[str, list[Label]] = defaultdict(list)
+    for label in labels:
+        by_sample[label.sample].append(label)
+    left = [label for label in labels if label.status == "gone" or not label.sure]
+    return [_repaired(sample, by_sample[sample.id]) for sample in samples], left
+
+
+def _repaired(sample: Sample, labels: Sequence[Label]) -> Sample:
+    moves = {(label.doc, label.number): label.places for label in labels if label.status != "valid" and label.sure}
+    relevance: dict[str, float] = {}
+    for doc, grade in (sample.relevance or {}).items():
+        now = list(dict.fromkeys(place.doc for place in moves.get((doc, None), ()))) or [doc]
+        for key in now:
+            relevance[key] = max(grade, relevance.get(key, grade))
+    spans: list[Span] = []
+    for number, span in enumerate(sample.relevant_spans or ()):
+        places = moves.get((span.doc, number), ())
+        kept = [
+            replace(place, digest=None if span.digest is None else text_digest(place.text or "")) for place in places
+        ]
+        spans += kept or [span]
+    return replace(
+        sample,
+        relevance=None if sample.relevance is None else relevance,
+        relevant_spans=None if sample.relevant_spans is None else spans,
+    )
+
+
+def _like(span: Span, place: Span) -> Span:
+    """A new place, with a digest where the span had one."""
+    return place if span.digest is None else replace(place, digest=text_digest(place.text or ""))
+
+
+def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:
+    """Counts, and the first examples of what is no longer valid."""
+    told = counts(labels)
+    ids = sum(label.number is None for label in labels)
+    lines = [f"{ids} ids and {len(labels) - ids} spans: " + ", ".join(f"{n} {status}" for status, n in told.items())]
+    for status in STATUSES[1:]:
+        some = [label for label in labels if label.status == status]
+        lines += [f"  {label}" for label in some[:most]]
+        if len(some) > most:
+            lines.append(f"  … and {len(some) - most} more {status}")
+    unknown = sum(label.note.startswith("taken at its word") for label in labels)
+    if unknown:
+        lines.append(f"  {unknown} are taken at their word: their text is not known (give the corpus of then: --was)")
+    return lines

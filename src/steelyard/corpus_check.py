@@ -1,0 +1,126 @@
+"""A set held against its corpus: labels that point nowhere, questions asked twice, text that gives answers away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from msgspec import Struct, field
+
+from .anchoring import find
+from .anchors import Label, check_labels, summary
+from .corpus import Corpus
+from .duplicates import Pair, duplicates
+from .records import Sample
+from .text import words
+
+LEAST_WORDS = 5
+"""A question of fewer words may stand in a corpus by chance."""
+LEAST_ANSWER = 8
+"""So may a shorter answer, which is often a name."""
+MOST_VALUES = 12
+
+
+class SetCheck(Struct):
+    """What a check found: every label with its status, duplicates, what was copied, and a summary in lines."""
+
+    labels: list[Label] = field(default_factory=list)
+    questions_twice: list[Pair] = field(default_factory=list)
+    documents_twice: list[Pair] = field(default_factory=list)
+    questions_copied: dict[str, list[str]] = field(default_factory=dict)
+    answers_copied: dict[str, list[str]] = field(default_factory=dict)
+    covered: int = 0
+    documents: int = 0
+    types: dict[str, dict[str, int]] = field(default_factory=dict)
+    lengths: dict[str, tuple[int, float, int]] = field(default_factory=dict)
+
+    @property
+    def invalid(self) -> list[Label]:
+        """The labels that no longer point at their evidence."""
+        return [label for label in self.labels if label.status != "valid"]
+
+    def lines(self, *, most: int = 5) -> list[str]:
+        """The findings for people."""
+        lines = ["labels: none"] if not self.labels else [f"labels: {line}" for line in summary(self.labels, most=most)]
+        share = self.covered / self.documents if self.documents else 0.0
+        lines.append(f"coverage: {self.covered} of {self.documents} documents are labelled ({share:.1%})")
+        for tag, values in self.types.items():
+            lines.append(f"{tag}: " + ", ".join(f"{count} {value}" for value, count in values.items()))
+        for what, (low, middle, high) in self.lengths.items():
+            lines.append(f"{what}: {low} to {high} words, median {middle:g}")
+        for what, pairs in (("questions", self.questions_twice), ("documents", self.documents_twice)):
+            some = ", ".join(f"{one.second} ~ {one.first} ({one.likeness:.2f})" for one in pairs[:most])
+            lines += [f"{what} that are duplicates, or nearly: {len(pairs)}: {some}"] if pairs else []
+        for what, copied in (
+            ("questions that stand word for word in the corpus", self.questions_copied),
+            ("answers that stand word for word in documents without a label", self.answers_copied),
+        ):
+            some = ", ".join(f"{sample} in {docs[0]}" for sample, docs in list(copied.items())[:most])
+            lines += [f"{what}: {len(copied)}: {some}"] if copied else []
+        return lines
+
+
+def check_set(samples: Sequence[Sample], corpus: Corpus, was: Corpus | None = None) -> SetCheck:
+    """Check samples against a corpus; ``was`` is the corpus for which their labels were made."""
+    labels = check_labels(samples, corpus, was)
+    questions = {sample.id: sample.user_input for sample in samples if sample.user_input}
+    questions_copied, answers_copied = _copied(samples, corpus)
+    touched = {doc for sample in samples for doc in sample.relevance or () if doc in corpus.texts}
+    touched |= {span.doc for sample in samples for span in sample.relevant_spans or () if span.doc in corpus.texts}
+    return SetCheck(
+        labels=labels,
+        questions_twice=duplicates(questions),
+        documents_twice=duplicates(corpus.texts),
+        questions_copied=questions_copied,
+        answers_copied=answers_copied,
+        covered=len(touched),
+        documents=len(corpus),
+        types=_types(samples),
+        lengths=_lengths(samples),
+    )
+
+
+def _copied(samples: Sequence[Sample], corpus: Corpus) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Samples whose question, or whose answer, is a stretch of a document, without regard to case."""
+    questions = {
+        sample.id: sample.user_input.casefold().strip().rstrip("?？؟ ")
+        for sample in samples
+        if sample.user_input and len(words(sample.user_input)) >= LEAST_WORDS
+    }
+    answers = {
+        sample.id: [text.casefold().strip() for text in sample.references if len(words(text)) >= LEAST_ANSWER]
+        for sample in samples
+    }
+    folded = {key: text.casefold() for key, text in corpus.texts.items()}
+    found = find([*questions.values(), *(text for texts in answers.values() for text in texts)], folded)
+
+    def places(text: str) -> list[str]:
+        return list(dict.fromkeys(part.id for part in found[text].whole))
+
+    copied = {key: docs for key, text in questions.items() if (docs := places(text))}
+    given_away = {}
+    for sample in samples:
+        labelled = {doc for doc, grade in (sample.relevance or {}).items() if grade > 0}
+        labelled |= {span.doc for span in sample.relevant_spans or ()}
+        docs = [doc for text in answers[sample.id] for doc in places(text) if doc not in labelled]
+        if docs and labelled:
+            given_away[sample.id] = docs
+    return copied, given_away
+
+
+def _types(samples: Sequence[Sample]) -> dict[str, dict[str, int]]:
+    """How often each value of each tag occurs, for tags of few values."""
+    found: dict[str, Counter[str]] = {}
+    for sample in samples:
+        for tag, value in sample.tags.items():
+            found.setdefault(tag, Counter())[value] += 1
+    return {tag: dict(values.most_common()) for tag, values in found.items() if len(values) <= MOST_VALUES}
+
+
+def _lengths(samples: Sequence[Sample]) -> dict[str, tuple[int, float, int]]:
+    sizes: Mapping[str, list[int]] = {
+        "questions": [len(words(sample.user_input)) for sample in samples if sample.user_input],
+        "answers": [len(words(text)) for sample in samples for text in sample.references],
+    }
+    return {what: (min(some), median(some), max(some)) for what, some in sizes.items() if some}

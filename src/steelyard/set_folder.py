@@ -1,0 +1,50 @@
+"""A set as a folder that every verb takes as it is: samples, queries, judgements, and the corpus where it is known.
+
+``samples.jsonl`` is for ``eval`` and ``run``; ``queries.jsonl``, ``qrels/test.tsv`` and ``corpus.jsonl`` are the layout
+of BEIR, for ``rank``, ``run`` and other tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from .corpus import Corpus
+from .errors import InputError
+from .lines import writing
+from .records import Sample
+from .samples import write_samples
+from .trec import shown
+
+
+def write_set(folder: Path, samples: Sequence[Sample], corpus: Corpus | None = None) -> None:
+    """Write the folder; what is in it under the same names is replaced."""
+    queries = {sample.id: sample.user_input or "" for sample in samples}
+    judged = {sample.id: sample.relevance for sample in samples if sample.relevance is not None}
+    lines = ["query-id\tcorpus-id\tscore\n"]
+    for query, grades in judged.items():
+        lines += [f"{_cell(query)}\t{_cell(doc)}\t{shown(grade)}\n" for doc, grade in grades.items()]
+    write_samples(folder / "samples.jsonl", samples)
+    with writing(folder / "queries.jsonl") as file:
+        for sample in samples:
+            metadata = {"metadata": sample.tags} if sample.tags else {}
+            file.write(msgspec.json.encode({"_id": sample.id, "text": queries[sample.id], **metadata}) + b"\n")
+    with writing(folder / "qrels" / "test.tsv") as file:
+        file.write("".join(lines).encode("utf-8"))
+    if corpus is not None:
+        with writing(folder / "corpus.jsonl") as file:
+            for key, text in corpus.texts.items():
+                file.write(msgspec.json.encode({"_id": key, "text": text, **_place(corpus, key)}) + b"\n")
+
+
+def _place(corpus: Corpus, key: str) -> Mapping[str, object]:
+    place = corpus.places.get(key)
+    return {} if place is None else {"metadata": {"source": place.doc, "start": place.start}}
+
+
+def _cell(field: str) -> str:
+    if not field or field != field.strip() or any(letter in field for letter in "\t\r\n\v\f"):
+        raise InputError(f"{field!r} cannot stand in a qrels.tsv: an id has no tabs, line ends or blanks around it")
+    return field
