@@ -13,7 +13,8 @@ demo: $(VENV)/.demo ## weigh two retrievers and their answers on the corpus that
 	$(BIN)/steelyard demo --out steelyard-demo
 
 test: check      ## lint, types, tests, tested documentation
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --ignore tests/html
+	$(BIN)/python -m pytest tests/html
 
 check: $(VENV)/.dev ## ruff and the strict type checker
 	$(BIN)/ruff check .

@@ -3,8 +3,8 @@
     python bench/agreement.py PACKS [--embedder local] [--dev]
 
 Prints the tables of docs/agreement.md: cross-validated figures, as the coefficients files have them; for each pack and
-split the figures of the shipped coefficients (on dev they have seen the labels, on test not); milliseconds of one core a
-sample. ``--dev`` reads no test split: use it while anything is still to be chosen.
+split the figures of the shipped coefficients (on dev they have seen the labels, on test not); milliseconds of one core
+a sample. ``--dev`` reads no test split: use it while anything is still to be chosen.
 """
 
 from __future__ import annotations

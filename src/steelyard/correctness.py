@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,6 +16,9 @@ from .text import normal_form, tokens_of
 
 ASKED = 0.1
 """What a word counts for that the question holds already, against 1 for a word that only the answer brings."""
+LONG = 100
+"""Characters of a reference beyond which nobody repeats it whole, and its words and letters are found in any long text:
+containment says nothing (a half), and content F1 stands in for recall and fuzzy match."""
 
 
 class _Side(NamedTuple):
@@ -65,24 +69,44 @@ def compared(response: str, reference: str, question: str = "") -> dict[str, flo
     new = {stem: value for stem, value in mine.items() if stem not in asked}
     told = sum([value for stem, value in new.items() if stem in wanted])
     absent = theirs.digits - ours.numbers
-    glued = theirs.normal.replace(" ", "")
-    shorter = len(theirs.normal) <= len(ours.normal)
+    content_f1 = _content_f1(ours.content, theirs.content, asked)
+    recall = shared / total if total else 0.0
+    if len(theirs.normal) > LONG:
+        contains = letters = 0.5
+        recall = fuzzy = content_f1
+    else:
+        glued = theirs.normal.replace(" ", "")
+        contains = float(bool(glued) and f" {normal_form(reference)} " in f" {normal_form(response)} ")
+        letters = float(bool(glued) and glued in ours.normal.replace(" ", ""))
+        alike = partial_ratio if len(theirs.normal) <= len(ours.normal) else ratio
+        fuzzy = alike(theirs.normal, ours.normal) / 100 if glued else 0.0
     return {
         "token_f1": _f1(_common(ours.tokens, theirs.tokens), ours.tokens.total(), theirs.tokens.total()),
-        "content_f1": _f1(_common(ours.content, theirs.content), ours.content.total(), theirs.content.total()),
+        "content_f1": content_f1,
         "weighted_f1": 2 * shared / (all_mine + total) if total and all_mine else 0.0,
-        "recall": shared / total if total else 0.0,
+        "recall": recall,
         "told": told / sum(new.values()) if new else 0.0,
         "ordered": _f1(LCSseq.similarity(ours.stems, theirs.stems), len(ours.stems), len(theirs.stems)),
         "bigrams": _f1(len(ours.bigrams & theirs.bigrams), len(ours.bigrams), len(theirs.bigrams)),
-        "contains": float(bool(theirs.normal) and f" {normal_form(reference)} " in f" {normal_form(response)} "),
-        "letters": float(bool(glued) and glued in ours.normal.replace(" ", "")),
-        "fuzzy": (partial_ratio if shorter else ratio)(theirs.normal, ours.normal) / 100 if theirs.normal else 0.0,
+        "contains": contains,
+        "letters": letters,
+        "fuzzy": fuzzy,
         "numbers_wrong": sum([wanted[stem] for stem in absent]) / total
         if absent and ours.digits - theirs.digits - _side(question).digits
         else 0.0,
         "negation": float(ours.negated != theirs.negated),
     }
+
+
+def _content_f1(ours: Counter[str], theirs: Counter[str], asked: Counter[str]) -> float:
+    """F1 of the multisets of content stems, those of the question at a discount."""
+
+    def total(counts: Iterable[tuple[str, int]]) -> float:
+        return sum([count * (ASKED if stem in asked else 1.0) for stem, count in counts])
+
+    shared = total([(stem, min(count, theirs[stem])) for stem, count in ours.items() if stem in theirs])
+    both = total(ours.items()) + total(theirs.items())
+    return 2 * shared / both if both else 0.0
 
 
 def _common(one: Counter[str], other: Counter[str]) -> int:

@@ -79,22 +79,25 @@ def words_in(text: str) -> Words:
     ['退款', '款期', '期限']
     """
     places = [match.span() for match in _ASCII.finditer(text)] if text.isascii() else _places(text)
-    forms: list[str] = []
-    numbers: list[str | None] = []
-    content: list[bool] = []
-    start: list[int] = []
-    end: list[int] = []
-    for a, b in places:
-        form, number, carries = _form(text[a:b])
-        if number is None and form in _SUFFIXES and end and end[-1] == a and numbers[-1] is not None:
-            end[-1] = b
-            continue
-        forms.append(form)
-        numbers.append(number)
-        content.append(carries)
-        start.append(a)
-        end.append(b)
-    return Words(text, forms, stems_of(forms), numbers, content, start, end)
+    found = [_form(text[a:b]) for a, b in places]
+    suffixed = [
+        at
+        for at, (form, _, _) in enumerate(found)
+        if form in _SUFFIXES and at and found[at - 1].number is not None and places[at - 1][1] == places[at][0]
+    ]
+    for at in reversed(suffixed):
+        places[at - 1 : at + 1] = [(places[at - 1][0], places[at][1])]
+        del found[at]
+    forms = [form for form, _, _ in found]
+    return Words(
+        text,
+        forms,
+        stems_of(forms),
+        [number for _, number, _ in found],
+        [carries for _, _, carries in found],
+        [a for a, _ in places],
+        [b for _, b in places],
+    )
 
 
 def _places(text: str) -> list[tuple[int, int]]:
@@ -111,9 +114,16 @@ def _places(text: str) -> list[tuple[int, int]]:
     return places
 
 
-@lru_cache(maxsize=1 << 16)
-def _form(word: str) -> tuple[str, str | None, bool]:
+class _Form(NamedTuple):
     """The form of a word, its value as a number, and whether it carries content."""
+
+    form: str
+    number: str | None
+    content: bool
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(word: str) -> _Form:
     form = word.lower()
     if not word.isascii():
         form = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word).casefold())
@@ -121,9 +131,9 @@ def _form(word: str) -> tuple[str, str | None, bool]:
     if unicodedata.category(word[0]) == "Nd":
         digits = "".join(str(unicodedata.digit(c)) if unicodedata.category(c) == "Nd" else c for c in word)
         value = by_value(digits)
-        return value, value, True
+        return _Form(value, value, True)
     carries = (len(form) > 1 or not form.isascii()) and form not in ENGLISH and form not in CLITICS
-    return form, NUMERALS.get(form), carries
+    return _Form(form, NUMERALS.get(form), carries)
 
 
 _STEMS: dict[str, str] = {}

@@ -16,15 +16,7 @@ _NOISE = 1e-12
 
 
 class Purse:
-    """A budget and a limit of calls, either of which may be absent.
-
-    >>> purse = Purse(max_calls=1)
-    >>> asyncio.run(purse.reserve(0.0))
-    >>> asyncio.run(purse.reserve(0.0))
-    Traceback (most recent call last):
-    ...
-    steelyard.errors.AskFailed: not_run: max_calls: 1 of 1 calls made
-    """
+    """A budget and a limit of calls, either of which may be absent."""
 
     def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:
         self.budget, self.max_calls = budget, max_calls

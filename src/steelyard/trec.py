@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike, fspath
@@ -122,8 +123,9 @@ def _judgements(qrels: Qrels | Table | File, encoding: str) -> Judgements:
 
 def _fast_judgements(path: Path, encoding: str) -> Judgements:
     text, end = whole_text(reader_of(path, encoding))
-    data = bytes(text.buffer[ROOM:end]).lstrip()
-    layout = Layout.of(data[: data.find(b"\n") + 1])
+    if (first := re.compile(rb"\S.*").search(text.buffer, ROOM, end)) is None:
+        raise Odd
+    layout = Layout.of(first[0])
     check_text(text, end)
     fields, width = ((0, 1, 2), 3) if layout.tabs else ((0, 2, 3), 4)
     columns = columns_of(text, end, fields, width, tabs=layout.tabs)
@@ -136,10 +138,14 @@ def _fast_judgements(path: Path, encoding: str) -> Judgements:
     if (keys[1:] == keys[:-1]).any():  # a document judged twice, by all appearances
         raise Odd
     groups = groups_of(text, queries)
-    names = [name.decode("utf-8") for name in text.fields(queries.part(groups[:-1]))]
-    known = sorted(set(names))
-    code = {name: at for at, name in enumerate(known)}
-    codes = np.repeat(np.array([code[name] for name in names]), np.diff(groups))
+    names = list(Ids(text, queries.part(groups[:-1])))
+    known: list[str] = []
+    code_of = np.zeros(len(names), dtype=np.int64)
+    for at in sorted(range(len(names)), key=names.__getitem__):
+        if not known or names[at] != known[-1]:
+            known.append(names[at])
+        code_of[at] = len(known) - 1
+    codes = np.repeat(code_of, np.diff(groups))
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(known) + 1))
     return Judgements(known, starts, Ids(text, docs.part(order)), numbers_of(text, grades)[order])

@@ -124,7 +124,7 @@ def test_requests_yielded_together_are_answered_together(serve: Serve) -> None:
     server = serve(latency=0.2)
     started = time.perf_counter()
     (result,) = engine_of(server).run(cells(rule, ["a"]))
-    assert time.perf_counter() - started < 1.0
+    assert time.perf_counter() - started < 15  # it did not wait for the deadline
     assert result.usage.calls == 10
     assert len(set(result.requests)) == 10
 
@@ -179,7 +179,7 @@ def test_cells_stream_with_few_alive() -> None:
     started = time.perf_counter()
     results = Engine(script(yes), ledger=":memory:").run(slow())
     next(results)
-    assert time.perf_counter() - started < 1.0
+    assert time.perf_counter() - started < 15  # it did not wait for the deadline
     results.close()  # type: ignore[attr-defined]
 
 

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -233,6 +234,7 @@ NUMBERS = st.one_of(
     chance=st.randoms(use_true_random=False),
     shuffled=st.booleans(),
     compat=st.sampled_from(["steelyard", "trec_eval"]),
+    ties=st.sampled_from(["docid", "given"]),
 )
 def test_a_file_is_the_mapping_that_it_writes(
     tmp_path_factory: pytest.TempPathFactory,
@@ -240,6 +242,7 @@ def test_a_file_is_the_mapping_that_it_writes(
     chance: random.Random,
     shuffled: bool,
     compat: str,
+    ties: str,
 ) -> None:
     """Whatever the ids, the numbers, the white space and the order of lines, a file and its mapping agree."""
     lines = [[q, "Q0", doc, "1", score, "t"] for q, ranking in run.items() for doc, score in ranking.items()]
@@ -255,12 +258,11 @@ def test_a_file_is_the_mapping_that_it_writes(
     folder = tmp_path_factory.mktemp("runs")
     path, judged = saved(folder, text)
     write_qrels(judged, qrels)
-    expected = join(
-        {q: {doc: float(score) for doc, score in ranking.items()} for q, ranking in run.items()},
-        qrels,
-        Policy(compat=compat),  # type: ignore[arg-type]
-    )
-    assert found(load_rankings(path, judged, compat=compat)) == found(expected)  # type: ignore[arg-type]
+    table: dict[str, dict[str, float]] = {}
+    for query, _, doc, _, score, _ in lines:
+        table.setdefault(query, {})[doc] = float(score)
+    policy: dict[str, Any] = {"compat": compat, "ties": ties}
+    assert found(load_rankings(path, judged, **policy)) == found(join(table, qrels, Policy(**policy)))
 
 
 @settings(max_examples=300, deadline=None)

@@ -26,7 +26,7 @@ def main(args: list[str] | None = None) -> None:
 
 def invoke(args: list[str] | None = None) -> int:
     """The exit code of one command."""
-    from . import agreement, calibrate, compare, demo, evaluate, files, history, prefer, rank, run, show  # noqa: F401 - importing a verb adds it
+    from . import agreement, calibrate, compare, demo, evaluate, files, history, prefer, rank, run, show, synth  # noqa: F401 - importing a verb adds it
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

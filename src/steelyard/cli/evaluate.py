@@ -88,7 +88,7 @@ def evaluate(
     check_format(output_format, FORMATS)
     thresholds, rates = numbers(threshold, "--threshold"), numbers(pass_rate, "--pass-rate")
     wanted = listed(metrics) or list(DEFAULT_METRICS)
-    judges = [_priced(one, price) for one in judge or ()]
+    judges = [priced(one, price) for one in judge or ()]
     samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
     if judges or dry_run:
         for one in tuple(judges) or (None,):
@@ -179,7 +179,8 @@ def more(report: Report) -> None:
         print("", repeats.text(found), sep="\n")
 
 
-def _priced(judge: str, price: str | None) -> LLMJudge | str:
+def priced(judge: str, price: str | None) -> LLMJudge | str:
+    """A judge with the price of its tokens, given as ``IN,OUT``."""
     if price is None:
         return judge
     from dataclasses import replace

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 import msgspec
 
@@ -49,8 +50,9 @@ def answer_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> 
     """
     if not sample.references:
         return NO_REFERENCE
-    found = [_correct(sample, reference, "correctness") for reference in sample.references]
-    return _reduced(found, aggregation)
+    used = model("correctness")
+    found = [_correct(sample, reference, used) for reference in sample.references]
+    return _reduced(sample, used, found, aggregation)
 
 
 @metric(
@@ -70,32 +72,37 @@ def semantic_correctness(sample: Sample, *, aggregation: Aggregation = "best") -
         return NO_REFERENCE
     texts = [sample.response or "", *sample.references]
     vectors = yield from embed([text if text.strip() else "-" for text in texts])
+    used = model("correctness_cosine")
     found = [
-        _correct(sample, reference, "correctness_cosine", {"cosine": max(0.0, cosine(vectors[0], vector))})
+        _correct(sample, reference, used, cosine=max(0.0, cosine(vectors[0], vector)))
         for reference, vector in zip(sample.references, vectors[1:], strict=True)
     ]
-    return _reduced(found, aggregation)
+    return _reduced(sample, used, found, aggregation)
 
 
-def _correct(sample: Sample, reference: str, name: str, more: Mapping[str, float] | None = None) -> Value:
+def _correct(sample: Sample, reference: str, used: Model, **more: float) -> tuple[float, str, dict[str, float]]:
+    """The probability by one reference, the reference, and the counts behind it."""
     response = sample.response or ""
-    counts = {**compared(response, reference, sample.user_input or ""), **(more or {})}
+    counts = {**compared(response, reference, sample.user_input or ""), **more}
     normal, wanted = normal_form(response), normal_form(reference)
-    used = model(name)
-    value = 0.0 if wanted and not normal else 1.0 if normal == wanted else used.probability(counts)
+    if normal == wanted:
+        return 1.0, reference, counts
+    return used.probability(counts) if normal else 0.0, reference, counts
+
+
+def _reduced(
+    sample: Sample, used: Model, found: Sequence[tuple[float, str, dict[str, float]]], aggregation: Aggregation
+) -> Value:
+    chosen = (min if aggregation == "worst" else max)(found, key=itemgetter(0))
+    value = sum(one for one, _, _ in found) / len(found) if aggregation == "mean" else chosen[0]
+    _, reference, counts = chosen
     evidence: dict[str, Json] = {
         "reference": reference,
-        "normalised": {"response": normal, "reference": wanted},
+        "normalised": {"response": normal_form(sample.response or ""), "reference": normal_form(reference)},
         "counts": _rounded(counts),
         "terms": dict(used.terms(counts)),
     }
     return Value(value, evidence)
-
-
-def _reduced(found: Sequence[Value], aggregation: Aggregation) -> Value:
-    if aggregation == "mean":
-        return Value(sum(one.value for one in found) / len(found), {"references": [one.evidence for one in found]})
-    return (max if aggregation == "best" else min)(found, key=lambda one: one.value)
 
 
 @metric(

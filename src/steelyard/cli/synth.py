@@ -1,0 +1,128 @@
+"""``steelyard synth`` and ``steelyard review``: a question set from documents, and a person who looks at it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from . import app
+from .evaluate import priced
+from .options import Encoding, numbers
+from .progress import Progress
+
+
+@app.command("synth")
+def synth(
+    corpus: Annotated[Path, typer.Argument(help="A folder of texts, a BEIR folder, or a file of rows.")],
+    n: Annotated[int, typer.Option("-n", "--number", help="How many items.")] = 100,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the set.")] = Path("steelyard-set"),
+    judge: Annotated[
+        str | None, typer.Option(help="Who writes and answers: openai:MODEL or http://host/v1#model. None: no model.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            help="KIND or KIND=SHARE: single, multi, comparison, unanswerable; without a model known_item, cloze.",
+        ),
+    ] = None,
+    style: Annotated[
+        list[str] | None,
+        typer.Option("--style", help="STYLE or STYLE=SHARE: plain, keyword, conversational, misspelt."),
+    ] = None,
+    embedder: Annotated[str | None, typer.Option(help="Links passages by nearness; else by rare words.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    attempts: Annotated[int, typer.Option(help="How often an item is tried, at most.")] = 10,
+    concurrency: Annotated[int, typer.Option("--concurrency", "--workers", help="Calls at once, at most.")] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost if every first attempt is kept.")] = False,
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Make a question set with provenance: every item with its sources, the quotes that hold the answer, and its type.
+
+    Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
+    """
+    from ..corpus import read_corpus
+    from ..synthesize import plan_synthesis, synthesize
+
+    model = None if judge is None else priced(judge, price)
+    kinds, styles = _shares(kind, "--kind"), _shares(style, "--style")
+    documents = read_corpus(corpus, encoding=encoding)
+    if dry_run:
+        if model is None:
+            print("0 calls: no model is asked")
+            return 0
+        plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger)
+        cost = "" if plan.cost is None else f", about {plan.cost:.4f}"
+        print(
+            f"about {plan.calls} calls ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt and"
+            f" {plan.completion_tokens} completion tokens{cost}, if every first attempt is kept; an item is tried up to"
+            f" {attempts} times"
+        )
+        return 0
+    with Progress() as progress:
+        made = synthesize(
+            documents,
+            n,
+            judge=model,
+            kinds=kinds,
+            styles=styles,
+            embedder=embedder,
+            seed=seed,
+            attempts=attempts,
+            out=out,
+            ledger=ledger,
+            concurrency=concurrency,
+            budget=budget,
+            max_calls=max_calls,
+            offline=offline,
+            progress=progress,
+        )
+    print(made)
+    print(f"wrote {out}: look at it with steelyard review {out}")
+    return 0 if made.complete else 3
+
+
+@app.command("review")
+def review(
+    path: Annotated[Path, typer.Argument(help="A set: the folder of synth, or a file of samples.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where the accepted items go (default: reviewed.jsonl beside the set).")
+    ] = None,
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Look at every item with its source in view: accept, edit or reject. Goes on where it was left.
+
+    Exit codes: 0 all were looked at, 3 some are left.
+    """
+    from ..review import Review
+
+    with Review(path, out=out, encoding=encoding) as reviewing:
+        left = reviewing.walk(read=_asked, write=print)
+    print(reviewing)
+    return 3 if left else 0
+
+
+def _asked(prompt: str) -> str | None:
+    """A line from the terminal; None at its end."""
+    print(prompt, end="", flush=True)
+    line = sys.stdin.readline()
+    return line.rstrip("\n") if line else None
+
+
+def _shares(given: list[str] | None, option: str) -> dict[str, float] | list[str] | None:
+    if not given:
+        return None
+    if all("=" in one for one in given):
+        return numbers(given, option)
+    if any("=" in one for one in given):
+        raise InputError(f"{option}: give a share with every name, or with none")
+    return given

@@ -1,0 +1,201 @@
+"""A person looks at the items of a set, one by one: the question, the answer, and the source with its evidence marked.
+
+Every decision is a line in a file beside the set, written when it is made, so that a review goes on where it was left;
+the last decision on an item counts. The set itself is not touched: accepted items are written to a file of their own.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .errors import InputError
+from .evaluate_system import read_set
+from .lines import read_lines
+from .placing import locate
+from .records import Sample
+from .samples import write_samples
+
+Verdict: TypeAlias = Literal["accept", "reject"]
+Read: TypeAlias = Callable[[str], "str | None"]
+Write: TypeAlias = Callable[[str], None]
+
+MENU = "[a]ccept  [e]dit  [r]eject  [s]kip  [b]ack  [q]uit > "
+WIDTH, AROUND = 100, 300
+"""Columns of the page, and characters of the source shown on either side of the evidence."""
+
+
+class Decision(Struct, frozen=True, omit_defaults=True):
+    """What was decided on an item; the texts are those of an edit."""
+
+    id: str
+    verdict: Verdict
+    user_input: str | None = None
+    reference: str | None = None
+    note: str = ""
+
+
+class Review:
+    """A review of a set. ``with Review(path) as review: review.walk()``."""
+
+    def __init__(self, path: Path, *, out: Path | None = None, encoding: str = "utf-8") -> None:
+        folder = path if path.is_dir() else path.parent
+        stem = "" if path.is_dir() else f"{path.name.partition('.')[0]}."
+        self.samples = read_set(path, encoding=encoding).samples
+        self.out = out or folder / f"{stem}reviewed.jsonl"
+        self.log = folder / f"{stem}review.jsonl"
+        self.decisions: dict[str, Decision] = {}
+        known = {sample.id for sample in self.samples}
+        for decision in self._logged():
+            if decision.id in known:
+                self.decisions[decision.id] = decision
+
+    def __enter__(self) -> Review:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not issubclass(kind, InputError):
+            self.save()
+
+    def walk(self, *, read: Read = input, write: Write = print) -> int:
+        """Go through the items without a decision; how many are left at the end.
+
+        ``read`` gives the next line for a prompt, None where there is no more.
+        """
+        at, seen = 0, list[int]()
+        while at < len(self.samples):
+            sample = self.samples[at]
+            if sample.id in self.decisions and at not in seen[-1:]:
+                at += 1
+                continue
+            write(page(self._current(sample), len(self.samples) - self.left, len(self.samples)))
+            key = (read(MENU) or "q").strip().lower()[:1]
+            if key == "q":
+                break
+            if key == "b":
+                if seen:
+                    at = seen.pop()
+                    self.decisions.pop(self.samples[at].id, None)
+                continue
+            if key not in {"a", "e", "r", "s"}:
+                write("a, e, r, s, b or q, please")
+                continue
+            self._decide(sample, key, read)
+            seen.append(at)
+            at += 1
+        return self.left
+
+    @property
+    def left(self) -> int:
+        """How many items have no decision."""
+        return sum(sample.id not in self.decisions for sample in self.samples)
+
+    @property
+    def accepted(self) -> list[Sample]:
+        """The accepted items, as edited."""
+        return [
+            self._current(sample)
+            for sample in self.samples
+            if sample.id in self.decisions and self.decisions[sample.id].verdict == "accept"
+        ]
+
+    def save(self) -> None:
+        """Write the accepted items."""
+        write_samples(self.out, self.accepted)
+
+    def __str__(self) -> str:
+        counts = Counter(decision.verdict for decision in self.decisions.values())
+        edited = sum(one.user_input is not None or one.reference is not None for one in self.decisions.values())
+        return (
+            f"{counts['accept']} accepted ({edited} edited), {counts['reject']} rejected, {self.left} left;"
+            f" accepted items are in {self.out}"
+        )
+
+    def _decide(self, sample: Sample, key: str, read: Read) -> None:
+        if key == "s":
+            return
+        decision = Decision(sample.id, "reject" if key == "r" else "accept")
+        if key == "r":
+            decision = replace(decision, note=(read("why (may be blank) > ") or "").strip())
+        elif key == "e":
+            now = self._current(sample)
+            question = (read(f"question [{now.user_input}] > ") or "").strip()
+            answer = (read(f"answer [{' / '.join(now.references)}] > ") or "").strip()
+            decision = replace(decision, user_input=question or None, reference=answer or None)
+        self.decisions[sample.id] = decision
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            log.write(msgspec.json.encode(decision) + b"\n")
+
+    def _current(self, sample: Sample) -> Sample:
+        decision = self.decisions.get(sample.id)
+        if decision is None:
+            return sample
+        return replace(
+            sample,
+            user_input=sample.user_input if decision.user_input is None else decision.user_input,
+            reference=sample.reference if decision.reference is None else decision.reference,
+        )
+
+    def _logged(self) -> list[Decision]:
+        if not self.log.is_file():
+            return []
+        found = []
+        for line in read_lines(self.log):
+            try:
+                found.append(msgspec.json.decode(line.data, type=Decision))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                if line.data.endswith(b"\n"):  # else it was cut off by a kill
+                    raise InputError("not a decision of a review", path=self.log, line=line.number) from None
+        return found
+
+
+def page(sample: Sample, done: int, total: int) -> str:
+    """One item for the eye: what is asked and answered, and the source with the evidence between ▶ and ◀."""
+    tags = "  ".join(f"{name}: {value}" for name, value in sample.tags.items())
+    lines = ["", "─" * WIDTH, f"{sample.id}   {done} of {total} done   {tags}".rstrip(), ""]
+    lines += _wrapped("question: ", sample.user_input or "")
+    lines += _wrapped("answer:   ", " / ".join(sample.references) or "(none: it is not answerable)")
+    sources = list(sample.relevance or {}) or [span.doc for span in sample.relevant_spans or ()]
+    for number, context in enumerate(sample.reference_contexts or ()):
+        name = sources[number] if number < len(sources) else number + 1
+        lines += ["", *_wrapped(f"source {name}: ", _marked(context, sample))]
+    if not sample.reference_contexts:
+        lines += [line for span in sample.relevant_spans or () for line in _wrapped(f"{span.doc}: ", span.text or "")]
+    return "\n".join([*lines, ""])
+
+
+def _marked(context: str, sample: Sample) -> str:
+    """A source with its evidence marked, and what is far from it left out."""
+    places = [
+        place
+        for span in sample.relevant_spans or ()
+        if span.text is not None and (place := locate(span.text, context, 1.0)) is not None
+    ]
+    if not places:
+        return _safe(context)
+    first, last = min(place.start for place in places), max(place.end for place in places)
+    low, high = max(0, first - AROUND), min(len(context), last + AROUND)
+    text = context
+    for place in sorted(places, reverse=True):
+        text = f"{text[: place.start]}▶{text[place.start : place.end]}◀{text[place.end :]}"
+    shift = 2 * len(places)
+    return ("… " if low else "") + _safe(text[low : high + shift]) + (" …" if high < len(context) else "")
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        _safe(text), WIDTH, initial_indent=label, subsequent_indent=" " * min(len(label), 12), break_long_words=False
+    ) or [label]
+
+
+def _safe(text: str) -> str:
+    """Text that cannot steer a terminal."""
+    return "".join(char if char.isprintable() or char.isspace() else "�" for char in text)

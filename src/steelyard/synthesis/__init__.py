@@ -1,0 +1,1 @@
+"""Question sets made from documents: passages, questions about them, and what such a question must pass."""
