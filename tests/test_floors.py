@@ -27,7 +27,7 @@ FLOORS = {
         reckoning engine""",
     5: "systems loops calls collect",
     6: """agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up failures
-        gate run_config run_systems corpus_check synthesis synthesize review demo
+        gate run_config run_systems corpus_check synthesis synthesize dataset_builder review demo
         calibration labelled thresholds calibrate label labeller jury prefer repeats drift""",
     7: "render cli pytest_plugin __init__ __main__",
 }

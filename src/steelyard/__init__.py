@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .comparison import MetricDelta as MetricDelta
     from .dataset import Dataset as Dataset
     from .dataset import EvalQuery as EvalQuery
+    from .dataset_builder import EvalDatasetBuilder as EvalDatasetBuilder
     from .errors import (
         AskFailed as AskFailed,
     )
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from .evaluate_samples import aevaluate_rag as aevaluate_rag
     from .evaluate_samples import evaluate_rag as evaluate_rag
     from .evaluate_samples import score as score
+    from .evaluate_system import evaluate_system as evaluate_system
     from .flow import Numbered as Numbered
     from .flow import Prompt as Prompt
     from .flow import ask as ask
@@ -164,6 +166,7 @@ if TYPE_CHECKING:
     from .samples import write_samples as write_samples
     from .shelf import get_metric as get_metric
     from .suite import BenchmarkSuite as BenchmarkSuite
+    from .synthesize import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
     from .systems.protocols import RetrievalSystem as RetrievalSystem
     from .systems.protocols import Retriever as Retriever
@@ -194,6 +197,7 @@ _WHERE = {
     "samples": ("read_samples", "write_samples"),
     "records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),
+    "dataset_builder": ("EvalDatasetBuilder",),
     "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
     "calibrate": ("calibrate",),
     "calibration": ("Calibration",),
@@ -201,6 +205,8 @@ _WHERE = {
     "comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "suite": ("BenchmarkSuite",),
+    "evaluate_system": ("evaluate_system",),
+    "synthesize": ("synthesize",),
     "metric": ("metric", "ranking_metric", "register_metric", "Metric"),
     "shelf": ("get_metric",),
     "flow": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),

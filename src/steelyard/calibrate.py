@@ -204,7 +204,7 @@ def _calibrated(
     fields |= {
         "agreement": measures,
         "bias": _bias(scores, people, options),
-        "bias_by": _bias_by(report, joined, rows, how),
+        "bias_by": _bias_by(report, joined, rows, options, how),
         **_corrections(joined, pair, limit, note, cluster, how),
     }
     made = replace(found, **fields)
@@ -276,15 +276,14 @@ def _bias(scores: FloatArray, people: FloatArray, options: How) -> Share | None:
     return Share.of(float((scores[there] - people[there]).mean()), found)
 
 
-def _bias_by(report: Report, joined: Labelled, rows: Sequence[int], how: _How) -> dict[str, Share]:
+def _bias_by(report: Report, joined: Labelled, rows: Sequence[int], options: How, how: _How) -> dict[str, Share]:
     tags = [sample.tags for sample in report.samples]
     found = {}
-    options = _plainly(how)
     for tag in how.by:
         check_tag(tag, tags)
         for value, members in groups([tags[joined.units[row].row] for row in rows], tag).items():
             kept = [rows[at] for at in members]
-            one = _bias(joined.scores[kept], joined.mean[kept], options)
+            one = _bias(joined.scores[kept], joined.mean[kept], _over(options, members))
             if one is not None:
                 found[f"{tag}={value}"] = one
     return found

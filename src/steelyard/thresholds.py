@@ -49,7 +49,7 @@ def choose_threshold(
     def balanced(at: float) -> float:
         said = list(zip((one for one, _ in first), told(first, at), strict=True))
         rates = [[one == other for one, other in said if one == kind] for kind in (0.0, 1.0)]
-        return sum(sum(rate) / len(rate) for rate in rates) / 2
+        return float(sum(sum(rate) / len(rate) for rate in rates) / 2)
 
     levels = sorted({score for _, score in first})
     middles = [round((low + high) / 2, 6) for low, high in pairwise(levels)]

@@ -85,7 +85,7 @@ def refusal(kind: str, drafted: Draft, passages: Sequence[Passage], related: Seq
 
 
 def rehearse(kind: str, question: str, passages: Sequence[Passage], related: Sequence[Passage]) -> Refusal:
-    """Ask what ``refusal`` asks of a question that is kept, whatever the replies, to know beforehand what that takes."""
+    """Ask what ``refusal`` asks of a question that is kept, whatever is replied: what that would take."""
     if kind == "unanswerable":
         yield from ask(OPEN, Opened, passages=[one.text for one in (*passages, *related)], question=question)
         return None
