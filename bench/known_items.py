@@ -2,8 +2,9 @@
 
     python -m bench.known_items [COLLECTION] [-n ITEMS] [--seeds N] [--ledger FILE]
 
-COLLECTION is a BEIR folder; the demo's without one. Retrievers: BM25 with several settings, word overlap, a random order, and, where the local
-embedder is installed, dense and hybrid. The interval is a percentile bootstrap over the queries of both sets.
+COLLECTION is a BEIR folder; the demo's without one. Retrievers: BM25 with several settings, word overlap, a random
+order, and, where the local embedder is installed, dense and hybrid. The interval is a percentile bootstrap over the
+queries of both sets.
 """
 
 from __future__ import annotations

@@ -62,9 +62,8 @@ from steelyard.shelf import get_metric
 rankings = load_rankings(sys.argv[2], sys.argv[1], compat="trec_eval")
 for name in sys.argv[3:]:
     metric = get_metric(name)
-    values = rankings.settle(metric.rule(rankings, **metric.params)).tolist()
-    per_query = dict(zip(rankings.queries, values))
-    print(name, sum(values) / len(values))
+    values = rankings.settle(metric.rule(rankings, **metric.params))  # one per query
+    print(name, values.mean())
 """
 
 PYTREC_EVAL = """

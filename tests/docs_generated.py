@@ -33,7 +33,11 @@ def metrics() -> str:
 
 def cli() -> str:
     """The help of every verb."""
-    verbs = [line.split()[0] for line in _help().partition("Commands:")[2].splitlines() if line.startswith("  ") and line[2:3].strip()]
+    verbs = [
+        line.split()[0]
+        for line in _help().partition("Commands:")[2].splitlines()
+        if line.startswith("  ") and line[2:3].strip()
+    ]
     return CLI_HEAD + "".join(f"\n## steelyard {verb}\n\n```\n{_help(verb).strip()}\n```\n" for verb in verbs)
 
 

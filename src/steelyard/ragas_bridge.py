@@ -13,6 +13,7 @@ from .testcases import ragas_row
 if TYPE_CHECKING:
     from ragas import EvaluationDataset
 
+
 def as_ragas_dataset(samples: Iterable[Sample | Mapping[str, object]] | object) -> EvaluationDataset:
     """Samples (or whatever ``read_samples`` takes) as a ragas dataset of single-turn samples.
 

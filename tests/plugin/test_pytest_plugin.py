@@ -31,7 +31,9 @@ def test_a_miss_names_rule_and_samples(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE % "0.8")
     result = pytester.runpytest("-p", "no:cacheprovider")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*FAIL  exact_match ≥ 0.8 on the mean: 0.5000 (n 2)*", "*exact_match: bad scored 0.0000*"])
+    result.stdout.fnmatch_lines(
+        ["*FAIL  exact_match ≥ 0.8 on the mean: 0.5000 (n 2)*", "*exact_match: bad scored 0.0000*"]
+    )
 
 
 def test_the_baseline_is_compared_with(pytester: pytest.Pytester, tmp_path: Path) -> None:

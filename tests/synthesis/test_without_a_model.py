@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,7 @@ def test_passages_are_stretches_of_their_document(parts: list[str]) -> None:
     found = passages_of({"d": text})
     assert all(passage.text == text[passage.start : passage.end] for passage in found)
     assert all(len(passage.text) <= LONGEST for passage in found)
-    assert all(one.end <= other.start for one, other in zip(found, found[1:], strict=False))
+    assert all(one.end <= other.start for one, other in pairwise(found))
 
 
 def test_known_items_are_words_of_their_document(passages: list[Passage]) -> None:
@@ -99,7 +100,8 @@ def test_a_set_without_a_model_can_weigh_retrievers() -> None:
         evaluate_retrieval(one, dataset.qrels, dataset.query_texts, k_values=(10,), metrics=("ndcg",))
         for one in (BM25(corpus), Shuffled(corpus))
     ]
-    assert (reports[0].primary or 0) > 0.8 > 0.3 > (reports[1].primary or 0)
+    assert (reports[0].primary or 0) > 0.8
+    assert (reports[1].primary or 0) < 0.3
     assert synthesize(corpus, 60, seed=2).samples == made.samples
 
 
@@ -158,7 +160,6 @@ def test_a_plan_goes_through_the_corpus_first(passages: list[Passage]) -> None:
     assert len({task.at for task in first[: len(passages)]}) == len(passages)
     again = plan.round(1, range(100))
     assert sum(one.at == other.at for one, other in zip(first, again, strict=True)) < 10
-    assert all(task.number == 0 or task.number == 1 or task.number > 1 for task in again)
     repeated = [task for task in first if task.at == first[0].at and task.slot != 0]
     assert all(task.number > 0 for task in repeated)
 
