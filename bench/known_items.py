@@ -89,6 +89,7 @@ def main() -> None:
     corpus, judged = read_corpus(given.collection), Dataset.load(given.collection)
     systems = retrievers(corpus.texts, given.ledger)
     human = np.array([scores(one, judged.query_texts, judged.qrels) for one in systems.values()])
+    counting = [at for at, name in enumerate(systems) if name not in {"dense", "hybrid"}]
     tables = {}
     for kind in ("known_item", "cloze"):
         for seed in range(given.seeds):
@@ -96,9 +97,10 @@ def main() -> None:
             dataset = made.dataset
             own = np.array([scores(one, dataset.query_texts, dataset.qrels) for one in systems.values()])
             tables[kind, seed] = own
-            low, high = interval(own, human)
-            t = tau(own.mean(axis=1), human.mean(axis=1))
-            print(f"{kind} seed {seed}: {len(made.samples)} items, tau {t:.2f} ({low:.2f} to {high:.2f})", flush=True)
+            for what, rows in (("all", range(len(own))), ("of those that count words", counting)):
+                low, high = interval(own[rows], human[rows])
+                t = tau(own[rows].mean(axis=1), human[rows].mean(axis=1))
+                print(f"{kind} seed {seed}: {len(made.samples)} items, {what}: tau {t:.2f} ({low:.2f} to {high:.2f})")
     print(f"\n{METRIC} on {given.collection.name}: people ({human.shape[1]} queries), then each set")
     order = np.argsort(-human.mean(axis=1))
     names = list(systems)

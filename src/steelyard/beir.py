@@ -13,7 +13,7 @@ from .errors import InputError
 from .judgements import identifier
 from .lines import read_lines, writing
 from .records import Qrels
-from .trec import File, find_qrels, read_qrels, shown
+from .trec import File, NotFound, find_qrels, read_qrels, shown
 
 Texts: TypeAlias = dict[str, str]
 
@@ -72,7 +72,7 @@ def _find(folder: Path, name: str) -> Path:
     for suffix in ("", ".gz", ".zst"):
         if (path := folder / (name + suffix)).is_file():
             return path
-    raise FileNotFoundError(f"no {name} in {folder}: looked for {name}, {name}.gz and {name}.zst")
+    raise NotFound(f"no {name} in {folder}: looked for {name}, {name}.gz and {name}.zst")
 
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:

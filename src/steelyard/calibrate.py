@@ -72,8 +72,8 @@ def calibrate(
     others = read_labels(baseline_labels, scale=scale) if baseline_labels is not None else []
     if baseline is not None and baseline_labels is None:
         given, others = _by_system(given, report, baseline)
-    if not given:
-        raise InputError("no labels: the input is empty")
+    if all(label.value is None for label in given):
+        raise InputError("no labels: no row has a value yet" if given else "no labels: the input is empty")
     how = _How(threshold, (by,) if isinstance(by, str) else tuple(by or ()), cluster, drawn, confidence, seed)
     metrics, warnings = dict[str, Calibrated](), list[str]()
     for (label, claims), group in _grouped(report, given, metric).items():

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from .systems.calling import caller_of, method
 from .systems.hits import Hit
 from .systems.keeping import Keeping
 from .systems.outputs import Output, answer_of, output_of
+
+if TYPE_CHECKING:
+    from .engine import Progress
 
 BATCH = 64
 """Inputs that a batch call gets at once."""
@@ -80,6 +83,7 @@ def collect(
     places: Mapping[str, Span] | None = None,
     need_ids: bool = False,
     measured: bool = False,
+    progress: Progress | None = None,
 ) -> Collected:
     """Ask a system every sample's question, and an answerer with what was retrieved.
 
@@ -94,6 +98,7 @@ def collect(
         if not (sample.user_input or "").strip():
             failed[row] = "no user_input"
     retrieving = _retrieving(system, k, patience, keeping, failed)
+    retrieving.progress = progress
     outputs = retrieving.run([Item(row, one.user_input or "") for row, one in enumerate(samples) if row not in failed])
     reading = _Reading(method(system, "context_text"), texts, places, k, need_ids=need_ids)
     found: dict[int, Sample] = {}
@@ -105,6 +110,7 @@ def collect(
     stages = {"retrieve": retrieving.stage}
     if answerer is not None:
         answering = _answering(answerer, patience, keeping, failed)
+        answering.progress = progress
         stages["answer"] = answering.stage
         asked = [
             Item(row, one.user_input or "", "\n\n".join(one.retrieved_contexts or ())) for row, one in found.items()
@@ -166,6 +172,7 @@ class _Work:
         self.patience, self.keeping, self.failed = patience, keeping, failed
         self.stage = Stage()
         self.outputs: dict[int, Output] = {}
+        self.progress: Progress | None = None
 
     def run(self, items: Sequence[Item]) -> dict[int, Output]:
         """The outputs of the rows that did not fail."""
@@ -222,6 +229,9 @@ class _Work:
     def _count(self, called: Called[object]) -> None:
         self.stage.calls += called.attempts
         self.stage.retried += called.attempts - 1
+        if self.progress is not None:
+            stage = self.stage
+            self.progress(len(self.outputs) + stage.failed + 1, 0, stage.failed, stage.calls, stage.kept, 0, None)
 
     def _take(self, item: Item, result: object, seconds: float) -> None:
         try:

@@ -115,6 +115,7 @@ def evaluate_system(
             texts=asked_of.corpus,
             places=places,
             measured=any(str(one) in TAKEN for one in wanted),
+            progress=progress,
         )
     finally:
         if own_ledger is not None:

@@ -82,7 +82,7 @@ def label_of(report: Report, metric: str) -> str:
     if not metric:
         if len(known) == 1:
             return known[0]
-        raise InputError(f"labels without a metric: say which of {', '.join(known)} they are about")
+        raise InputError(f"no metric is named: say which of {', '.join(known)} the labels are about")
     if metric in known:
         return metric
     for label, note in report.notes.items():

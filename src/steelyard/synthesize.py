@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .judge import LLMJudge
 
 RELATED = 3
-"""Passages beside its own among which a question without an answer must find none."""
+"""Passages beside its own: a question without an answer finds none there, a known item may be mistaken for them."""
 UNFIT, ALONE = "passage unfit for it", "no linked passage"
 LIKE = 0.8
 """Questions at least this alike are duplicates."""
@@ -208,7 +208,7 @@ def _setting(
     passages = passages_of(corpus.texts)
     if not passages:
         raise InputError(f"the corpus {corpus.name} has no passage that is long enough to ask about")
-    linked = not chosen.keys().isdisjoint({*OF_TWO, "unanswerable"})
+    linked = not chosen.keys().isdisjoint({*OF_TWO, "unanswerable", "known_item"})
     links = Links(passages, embedder=embedder, ledger=ledger) if linked else None
     planning = Planning(passages, links, wanted=n, kinds=chosen, styles=shares(styles, ALL_STYLES, "style"), seed=seed)
     return _Setting(corpus, planning, links, Salience(passages), seed)
@@ -299,8 +299,8 @@ def _rehearsal(task: Task, setting: _Setting) -> Flow:
 
 
 def _related(task: Task, setting: _Setting) -> list[Passage]:
-    """Where else an answer to a question without one might be found."""
-    if task.kind != "unanswerable" or setting.links is None:
+    """Where else an answer to a question without one might be found, and what a known item may be mistaken for."""
+    if task.kind not in {"unanswerable", "known_item"} or setting.links is None:
         return []
     return [setting.planning.passages[other] for other in setting.links.near(task.at, RELATED)]
 
@@ -308,7 +308,7 @@ def _related(task: Task, setting: _Setting) -> list[Passage]:
 def _without_model(task: Task, setting: _Setting) -> Draft | str:
     draw, (passage,) = task.draw(setting.seed, task.kind), task.passages
     if task.kind == "known_item":
-        simple = known_item(setting.salience, passage, draw)
+        simple = known_item(setting.salience, passage, draw, _related(task, setting))
     else:
         simple = setting.salience.cloze(passage, draw)
     return UNFIT if simple is None else Draft(simple.question, simple.answer, (simple.span,), "")

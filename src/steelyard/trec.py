@@ -202,17 +202,21 @@ def _fast_run(read: Reader, *, more: bool) -> dict[str, dict[str, float]]:
 QRELS_PLACES = ("qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv")
 
 
+class NotFound(InputError, FileNotFoundError):
+    """A folder lacks a file; the message says what was looked for."""
+
+
 def find_qrels(directory: Path, qrels: File | None = None) -> Path:
     """The qrels file of a BEIR folder: the one named, by path or by split, or the first of ``QRELS_PLACES``.
 
-    Raises FileNotFoundError, which says what was looked for.
+    Raises NotFound, a FileNotFoundError.
     """
     wanted = QRELS_PLACES if qrels is None else (fspath(qrels), f"qrels/{fspath(qrels)}.tsv")
     for place in wanted:
         for suffix in ("", ".gz", ".zst"):
             if (path := directory / (place + suffix)).is_file():
                 return path
-    raise FileNotFoundError(f"no qrels in {directory}: looked for {', '.join(wanted)} (also .gz and .zst)")
+    raise NotFound(f"no qrels in {directory}: looked for {', '.join(wanted)} (also .gz and .zst)")
 
 
 def read_qrels(path: File, *, encoding: str = "utf-8") -> dict[str, dict[str, float]]:

@@ -292,10 +292,12 @@ def test_several_metrics_and_names() -> None:
     assert list(calibrate(judged, both, metric="faithfulness").metrics) == ["faithfulness"]
     with pytest.raises(UnknownName, match="did you mean faithfulness"):
         calibrate(judged, labels([1], metric="faithfullness"))
-    with pytest.raises(InputError, match="labels without a metric: say which of faithfulness, context_recall"):
+    with pytest.raises(InputError, match="no metric is named: say which of faithfulness, context_recall"):
         calibrate(judged, labels([1]))
-    with pytest.raises(InputError, match="no labels"):
+    with pytest.raises(InputError, match="no labels: the input is empty"):
         calibrate(judged, [])
+    with pytest.raises(InputError, match="no labels: no row has a value yet"):
+        calibrate(judged, labels([None], metric="faithfulness"))
 
 
 def test_what_is_undefined_shows_as_a_dash_and_saves_as_null() -> None:

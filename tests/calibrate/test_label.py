@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_reports import report
 
+from steelyard import calibrate
 from steelyard.cli import invoke
 from steelyard.errors import InputError
 from steelyard.label import allotted, draw, sheet_of
@@ -245,3 +246,19 @@ def test_a_sheet_that_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest
     assert "the sheet is there already: --walk goes on with it" in capsys.readouterr().err
     assert out.read_bytes() == before
     assert len(np.unique([one.sample for one in read_labels(out)])) == 5
+
+
+def test_claims_are_labelled_from_the_sheet_to_the_calibration(tmp_path: Path) -> None:
+    """A sheet of claims shows each claim's words, and its labels find their claims again."""
+    claims = [{"claim": f"Claim {at}", "verdict": "yes" if at % 3 else "no", "reason": ""} for at in range(4)]
+    judged = report({"faithfulness": [0.5] * 10}, evidence={row: {"claims": claims} for row in range(10)})
+    judged.save(tmp_path / "report.json")
+    out = tmp_path / "claims.csv"
+    assert invoke(["label", str(tmp_path), "--claims", "-n", "12", "--out", str(out)]) == 0
+    sheet = Sheet.read(out)
+    assert "Claim" in page(sheet.rows[0], None, 1, 12)
+    answers = iter(["1", "0", "1", "1", "0", "1", "1", "1", "0", "1", "1", "1"])
+    assert walk(sheet, {}, ask=lambda prompt: next(answers), tell=lambda line: None) == 12
+    found = calibrate(judged, out)
+    assert (found["faithfulness claims"].n, found["faithfulness claims"].total, found.warnings) == (12, 40, [])
+    assert found["faithfulness claims"].mean.judged == 40

@@ -21,7 +21,7 @@ from steelyard.synthesis.planning import Planning, assigned, shares
 from steelyard.synthesize import synthesize
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.shuffled import Shuffled
-from steelyard.text import content_words
+from steelyard.text import content_words, stem
 
 
 @pytest.fixture(scope="module")
@@ -45,33 +45,54 @@ def test_passages_are_stretches_of_their_document(parts: list[str]) -> None:
 
 
 def test_known_items_are_words_of_their_document(passages: list[Passage]) -> None:
-    """Distinct words of the passage in its order, two to eight of them, the same for the same draw."""
+    """Distinct words of the passage in its order, two to eight of them, the same for the same draw; each in a form that
+    the corpus has."""
     salience = Salience(passages)
+    forms = {word for passage in passages for word in content_words(passage.text)}
     for number, passage in enumerate(passages):
         made = known_item(salience, passage, random.Random(number))
         assert made is not None
         assert made == known_item(salience, passage, random.Random(number))
-        said = content_words(passage.text)
+        said = stem(content_words(passage.text))
         query = made.question.split()
         assert 2 <= len(query) <= 8
-        places = [said.index(word) for word in query]
+        assert forms.issuperset(query)
+        places = [said.index(term) for term in stem(query)]
         assert places == sorted(set(places))
         assert made.span.text == passage.text
+
+
+def test_known_items_are_remembered_not_quite(passages: list[Passage]) -> None:
+    """About a third of the words are mistaken for words of related passages, never all of them."""
+    salience, links = Salience(passages), Links(passages)
+    own = total = 0
+    for number, passage in enumerate(passages):
+        related = [passages[other] for other in links.near(number)]
+        made = known_item(salience, passage, random.Random(number), related)
+        assert made is not None
+        said = {*stem(content_words(passage.text))}
+        others = {term for one in related for term in stem(content_words(one.text))}
+        query = stem(made.question.split())
+        assert all(term in said or term in others for term in query)
+        assert any(term in said for term in query)
+        own += sum(term in said for term in query)
+        total += len(query)
+    assert 0.6 < own / total < 0.9
 
 
 def test_telling_words_are_drawn_more_often(passages: list[Passage]) -> None:
     """Rare words of a passage are drawn more often than words that all passages have."""
     salience = Salience(passages)
-    common = Counter(word for passage in passages for word in {*content_words(passage.text)})
-    drawn: Counter[str] = Counter()
+    common = Counter(term for passage in passages for term in {*stem(content_words(passage.text))})
+    chosen: Counter[str] = Counter()
     for number in range(20):
         for passage in passages:
             made = known_item(salience, passage, random.Random(f"{number}/{passage.doc}"))
             assert made is not None
-            drawn.update(made.question.split())
-    rate = {word: drawn[word] / count for word, count in common.items()}
-    rare = [rate[word] for word, count in common.items() if count == 1]
-    usual = [rate[word] for word, count in common.items() if count >= 15]
+            chosen.update(stem(made.question.split()))
+    rate = {term: chosen[term] / count for term, count in common.items()}
+    rare = [rate[term] for term, count in common.items() if count == 1]
+    usual = [rate[term] for term, count in common.items() if count >= 15]
     assert sum(rare) / len(rare) > 1.5 * sum(usual) / len(usual)
 
 
@@ -100,7 +121,7 @@ def test_a_set_without_a_model_can_weigh_retrievers() -> None:
         evaluate_retrieval(one, dataset.qrels, dataset.query_texts, k_values=(10,), metrics=("ndcg",))
         for one in (BM25(corpus), Shuffled(corpus))
     ]
-    assert (reports[0].primary or 0) > 0.8
+    assert (reports[0].primary or 0) > 0.6
     assert (reports[1].primary or 0) < 0.3
     assert synthesize(corpus, 60, seed=2).samples == made.samples
 
@@ -116,7 +137,7 @@ def test_sets_in_other_scripts() -> None:
     for sample in made.samples:
         (doc,) = sample.relevance or {}
         words = (sample.user_input or "").replace(GAP, " ").split()
-        assert any(word[:2] in corpus[doc].lower() for word in words)
+        assert any(word[:2].lower() in corpus[doc].lower() for word in words)
 
 
 def test_links_share_rare_words(passages: list[Passage]) -> None:

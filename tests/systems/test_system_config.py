@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from service import Service
 
+from server import Server
 from steelyard.cli import invoke
 from steelyard.errors import InputError
 from steelyard.report import Report
@@ -262,3 +264,46 @@ def test_loading(folder: Path) -> None:
     ):
         with pytest.raises(InputError, match=words):
             load(spec, settings, corpus=CORPUS, folder=folder)
+
+
+def test_answers_and_judgements_of_a_model(
+    folder: Path, serve: Callable[..., Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model answers and a model judges: tokens and cost of both stand in the table, and a second run asks nothing."""
+    server = serve()
+    path = config(
+        folder,
+        systems={"bm25": {"type": "bm25"}, "random": {"type": "random"}},
+        answerer={"type": "llm", "model": f"{server.judge}&price=1,2"},
+        judge={"model": server.judge, "price": [1.0, 2.0]},
+        metrics=["faithfulness", "answered"],
+        ledger="ledger.sqlite",
+    )
+    found = run_systems(read_systems_config(path), base=folder)
+    first = found.reports[0]
+    stages: Any = first.run["stages"]
+    assert first.metrics["answered"] == 1.0
+    assert stages["answer"]["prompt_tokens"] > 0
+    assert stages["score"]["calls"] > 0
+    assert first.usage.cost == pytest.approx(
+        (first.usage.prompt_tokens + 2 * first.usage.completion_tokens) / 1e6, rel=1e-6
+    )
+    calls = server.calls
+    assert invoke(["run", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "tokens" in printed
+    assert server.calls == calls
+
+
+def test_a_threshold_gates_every_system(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rule names its system; one that misses it makes exit code 2."""
+    path = config(
+        folder,
+        systems={"bm25": {"type": "bm25"}, "random": {"type": "random", "seed": 5}},
+        metrics=[{"mrr": {"threshold": 0.9}}],
+        answerer=None,
+    )
+    assert invoke(["run", str(path)]) == 2
+    printed = capsys.readouterr().out
+    assert "pass  bm25: mrr ≥ 0.9" in printed
+    assert "FAIL  random: mrr ≥ 0.9" in printed

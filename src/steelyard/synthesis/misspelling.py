@@ -18,7 +18,7 @@ def misspelt(text: str, draw: random.Random) -> str:
     >>> misspelt("Who built the tower of granite?", random.Random(1))
     'Who buit the tower of granite?'
     """
-    found = list(_WORD.finditer(text))
+    found = [match for match in _WORD.finditer(text) if match[0].isalpha()]
     chosen = draw.sample(found, max(1, round(SHARE * len(found)))) if found else []
     for match in sorted(chosen, key=lambda one: -one.start()):
         text = text[: match.start()] + _slip(match[0], draw) + text[match.end() :]

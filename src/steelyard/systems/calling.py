@@ -154,4 +154,6 @@ def input_key(chain: object) -> str | None:
     known = [name for name in ("input", "question", "query", "user_input") if name in fields]
     if known:
         return known[0]
+    if hasattr(getattr(chain, "first", chain), "mapper"):  # it assigns keys to its input, so that is a mapping
+        return "input"
     return fields[0] if len(fields) == 1 and fields[0] != "root" else None  # a "root" stands for a plain text

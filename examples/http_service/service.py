@@ -1,0 +1,46 @@
+"""A service that answers questions over HTTP, standing for yours.
+
+python service.py data      # writes the questions and documents of the example
+python service.py 8765 &
+steelyard run run.yaml
+"""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from steelyard.corpus import Corpus
+from steelyard.demo import load
+from steelyard.set_folder import write_set
+from steelyard.systems.bm25 import BM25
+
+demo = load()
+corpus = demo.corpus
+index = BM25(corpus)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """POST {"q": question, "top": number}."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        found = [{"ref": doc, "body": corpus[doc]} for doc, _ in index.search(asked["q"], asked["top"])]
+        answer = found[0]["body"].split("\n")[-1].split(". ")[0] if found else ""
+        body = json.dumps({"data": {"text": answer, "docs": found}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Quiet."""
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "data":
+        write_set(Path("data"), demo.samples, Corpus("lighthouses", corpus))
+    else:
+        server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+        print(f"listening on port {server.server_address[1]}", flush=True)
+        server.serve_forever()
