@@ -16,18 +16,18 @@ MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 FLOORS = {
     0: "errors records flow names trec_names",
     1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
-        text language stopwords numerals scripts sentences labels shapes replies duplicates
+        text language stopwords numerals scripts sentences labels shapes replies chances duplicates
         rankings judgements join placing
         english commonness placed passage_index laid mismatches correctness grounding calibrated ppi bradley_terry""",
     2: "batch metric metrics shelf",
-    3: """lines cells tables rows values fields intake samples dataset convert check
+    3: """ir_collections lines cells tables rows values fields intake samples dataset convert check
         trec trec_blocks trec_numbers trec_lines trec_scan trec_output beir
-        report report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder""",
-    4: """ledger exchanges judge embedder local_embedder limiter purse endpoint litellm_endpoint trace asking embedding
+        report report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder folder parts""",
+    4: """ledger exchanges judge embedder local_embedder limiter pace purse segments endpoint litellm_endpoint trace asking embedding
         reckoning engine""",
     5: "systems loops calls collect",
-    6: """agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up failures
-        gate run_config run_systems corpus_check synthesis synthesize dataset_builder review demo
+    6: """answer_quality agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up tied_orders failures
+        gate run_config run_systems plan_systems weighing cluster ray_cluster corpus_check synthesis synthesize dataset_builder review demo
         calibration labelled thresholds calibrate label labeller jury prefer repeats drift""",
     7: "render cli pytest_plugin __init__ __main__",
 }
@@ -43,6 +43,7 @@ SEAMS = {
     ("demo", "render"),
     ("report", "report_json"),  # which is the other half of report
     ("report", "__init__"),  # the version
+    ("judge", "answer_quality"),  # a language model is a judge of answers as any other
 }
 
 BANNED = {"utils", "util", "helpers", "helper", "common", "base", "manager", "handler", "service", "misc"}

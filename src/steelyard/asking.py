@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Struct
 
+from .chances import chances, read_tokens
 from .endpoint import Endpoint
 from .errors import AskFailed, BadReply
-from .flow import Ask
+from .flow import Ask, Weighed
 from .judge import LLMJudge
-from .ledger import Entry, Ledger, Unusable, request_key
+from .ledger import Entry, Keeper, Unusable, request_key
 from .purse import Purse, tokens_of
 from .records import Json
 from .replies import Completion, complaint, read_reply
@@ -32,6 +33,9 @@ LEAST_REPLY = 256
 
 UNHEEDED = 3
 """Replies of another shape, before any of the right one, after which a schema is no more sent but described."""
+
+LIKELY = 20
+"""Tokens that might have stood in a place, of which the endpoint is to tell the chances."""
 
 EXPECTED = 256
 """Tokens of a reply for a reservation, until real replies say more."""
@@ -57,7 +61,7 @@ class Answered(Struct, frozen=True):
 class Asking:
     """Answers the questions of one run."""
 
-    def __init__(self, judge: LLMJudge, endpoint: Endpoint, ledger: Ledger, purse: Purse, *, offline: bool) -> None:
+    def __init__(self, judge: LLMJudge, endpoint: Endpoint, ledger: Keeper, purse: Purse, *, offline: bool) -> None:
         self.judge, self.endpoint, self.ledger, self.purse, self.offline = judge, endpoint, ledger, purse, offline
         self._identity = judge.identity
         self._heeded, self._unheeded = False, 0
@@ -71,7 +75,7 @@ class Asking:
         if (in_flight := self._in_flight.get(key)) is not None:
             found = await in_flight
             trace.cached += isinstance(found, Answered)
-        elif (known := self.kept(key, ask.shape)) is not None:
+        elif (known := self.kept(key, ask)) is not None:
             found = known
             trace.cached += 1
         else:
@@ -84,15 +88,15 @@ class Asking:
 
     def key(self, ask: Ask, prompt: str, repeat: int) -> str:
         """The request's name in the ledger."""
-        return request_key(prompt, digest_of(ask.shape), self._identity, ask.draw, repeat)
+        return key_of_ask(ask, prompt, self._identity, repeat)
 
-    def kept(self, key: str, shape: type[Struct]) -> Answered | None:
+    def kept(self, key: str, ask: Ask) -> Answered | None:
         """The reply of the ledger."""
         entry = self.ledger.reply(key) if self.judge.kept else None
         if entry is None:
             return None
         try:
-            reply = msgspec.json.decode(entry.parsed, type=shape)
+            reply = kept_reply(entry, ask)
         except msgspec.DecodeError:
             return None
         return Answered(reply, (key,) if entry.asked_again is None else (key, entry.asked_again))
@@ -132,7 +136,7 @@ class Asking:
                 elif now == key and error.kind not in {"truncated", "content_filter"}:
                     said = f"{prompt}\n\n{complaint(error, ask.shape)}"
                     now = self.key(ask, said, trace.repeat)
-                    if (known := self.kept(now, ask.shape)) is not None:
+                    if (known := self.kept(now, ask)) is not None:
                         return Answered(known.reply, (key, now))
                 else:
                     raise
@@ -149,7 +153,11 @@ class Asking:
 
     def _read(self, completion: Completion, ask: Ask) -> Struct:
         try:
-            return read_reply(completion, ask.shape)
+            reply = read_reply(completion, ask.shape)
+            if not ask.weighed:
+                return reply
+            tokens = read_tokens(completion.logprobs)
+            return Weighed(reply, chances(tokens, ask.weighed, getattr(reply, ask.weighed)))
         except BadReply:
             raise
         except Exception as error:  # noqa: BLE001 - a judge may write anything, and one cell pays for it
@@ -190,6 +198,8 @@ class Asking:
             if most is not None:
                 left = most * room if judge.window is None else min(most * room, judge.window - tokens)
                 body["max_tokens"] = left
+            if ask.weighed:
+                body |= {"logprobs": True, "top_logprobs": LIKELY}
             if not described:
                 schema: Json = {"name": "reply", "strict": True, "schema": schema_of(ask.shape)}
                 body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -234,6 +244,7 @@ class _Message(Struct):
 class _Choice(Struct):
     message: _Message | None = None
     finish_reason: str | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
 
 
 class _Tokens(Struct):
@@ -259,7 +270,8 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> Spoken:
         text = message.content
         if isinstance(text, list):
             text = "".join(str(part.get("text", "")) for part in text)
-        completion = Completion(text, chat.choices[0].finish_reason, message.refusal)
+        first = chat.choices[0]
+        completion = Completion(text, first.finish_reason, message.refusal, bytes(first.logprobs))
     usage = chat.usage or _Tokens()
     counted = usage.prompt_tokens is not None and usage.completion_tokens is not None
     return Spoken(
@@ -299,6 +311,24 @@ def cost_of(judge: LLMJudge, prompt_tokens: int, completion_tokens: int) -> floa
     if judge.price is None:
         return None
     return (prompt_tokens * judge.price[0] + completion_tokens * judge.price[1]) / 1e6
+
+
+def key_of_ask(ask: Ask, prompt: str, judge: str, repeat: int) -> str:
+    """The name of a question in the ledger."""
+    return request_key(prompt, digest_of(ask.shape) + ask.weighed.encode(), judge, ask.draw, repeat)
+
+
+class _Kept(Struct):
+    reply: msgspec.Raw
+    chances: dict[int, float] = {}
+
+
+def kept_reply(entry: Entry, ask: Ask) -> Struct:
+    """The reply of an entry in the form that a question asks for; msgspec.DecodeError where it does not fit."""
+    if not ask.weighed:
+        return msgspec.json.decode(entry.parsed, type=ask.shape)
+    kept = msgspec.json.decode(entry.parsed, type=_Kept)
+    return Weighed(msgspec.json.decode(kept.reply, type=ask.shape), kept.chances)
 
 
 def printable(text: str) -> str:

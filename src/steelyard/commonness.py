@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -25,3 +26,13 @@ def weight(stem: str) -> float:
     True
     """
     return _table().get(stem, UNKNOWN)
+
+
+def weights_of(stems: Iterable[str]) -> list[tuple[str, float]]:
+    """Stems with their weights.
+
+    >>> weights_of(["zebra"]) == [("zebra", weight("zebra"))]
+    True
+    """
+    known = _table().get
+    return [(stem, known(stem, UNKNOWN)) for stem in stems]

@@ -8,14 +8,15 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from .commonness import weight
+from .commonness import weights_of
 from .english import NEGATIONS
-from .placed import words_in
+from .placed import forms_in
 from .scripts import joined
 from .text import normal_form, tokens_of
 
 ASKED = 0.1
 """What a word counts for that the question holds already, against 1 for a word that only the answer brings."""
+_NEGATING = frozenset({*NEGATIONS, "t"})
 LONG = 100
 """Characters of a reference beyond which nobody repeats it whole, and its words and letters are found in any long text:
 containment says nothing (a half), and content F1 stands in for recall and fuzzy match."""
@@ -36,17 +37,18 @@ class _Side(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _side(text: str) -> _Side:
-    words = words_in(text)
-    content = Counter([stem for stem, carries in zip(words.stems, words.content, strict=True) if carries])
+    words = forms_in(text)
+    stems = [one.stem for one in words]
+    content = Counter([one.stem for one in words if one.content])
     return _Side(
         joined(normal_form(text)),
         Counter(tokens_of(text)),
-        words.stems,
-        content or Counter(words.stems),
-        frozenset(pairwise(words.stems)),
-        frozenset([number for number in words.numbers if number is not None]),
-        frozenset([stem for stem in words.stems if stem[:1].isdigit()]),
-        any(form in NEGATIONS or form == "t" for form in words.forms),
+        stems,
+        content or Counter(stems),
+        frozenset(pairwise(stems)),
+        frozenset([one.number for one in words if one.number is not None]),
+        frozenset([stem for stem in stems if stem[:1].isdigit()]),
+        not _NEGATING.isdisjoint([one.form for one in words]),
     )
 
 
@@ -62,8 +64,7 @@ def compared(response: str, reference: str, question: str = "") -> dict[str, flo
 
     ours, theirs = _side(response), _side(reference)
     asked = _side(question).content
-    mine = {stem: weight(stem) * (ASKED if stem in asked else 1.0) for stem in ours.content}
-    wanted = {stem: weight(stem) * (ASKED if stem in asked else 1.0) for stem in theirs.content}
+    mine, wanted = _weighted(response, question), _weighted(reference, question)
     total, all_mine = sum(wanted.values()), sum(mine.values())
     shared = sum([value for stem, value in wanted.items() if stem in mine or stem in ours.numbers])
     new = {stem: value for stem, value in mine.items() if stem not in asked}
@@ -96,6 +97,13 @@ def compared(response: str, reference: str, question: str = "") -> dict[str, flo
         else 0.0,
         "negation": float(ours.negated != theirs.negated),
     }
+
+
+@lru_cache(maxsize=64)
+def _weighted(text: str, question: str) -> dict[str, float]:
+    """The content stems of a text by weight; those of the question at a discount."""
+    asked = _side(question).content
+    return {stem: weight * (ASKED if stem in asked else 1.0) for stem, weight in weights_of(_side(text).content)}
 
 
 def _content_f1(ours: Counter[str], theirs: Counter[str], asked: Counter[str]) -> float:

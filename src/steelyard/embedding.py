@@ -23,7 +23,7 @@ from .embedder import Embedder
 from .endpoint import Endpoint
 from .errors import AskFailed, BadReply
 from .flow import Embed, Vector
-from .ledger import Ledger, request_key
+from .ledger import Keeper, request_key
 from .purse import Purse, tokens_of
 from .trace import Trace
 
@@ -44,7 +44,7 @@ class _Wanted(Struct, eq=False):
 class Embedding:
     """Embeds the texts of one run."""
 
-    def __init__(self, embedder: Embedder, endpoint: Endpoint, ledger: Ledger, purse: Purse, *, offline: bool) -> None:
+    def __init__(self, embedder: Embedder, endpoint: Endpoint, ledger: Keeper, purse: Purse, *, offline: bool) -> None:
         self.embedder, self.endpoint, self.ledger, self.purse, self.offline = embedder, endpoint, ledger, purse, offline
         self._in_flight: dict[str, _Wanted] = {}
         self._gathered: list[_Wanted] = []
@@ -111,10 +111,7 @@ class Embedding:
             vectors = [error] * len(batch)
         for wanted, vector in zip(batch, vectors, strict=True):
             del self._in_flight[wanted.key]
-            if not isinstance(vector, Exception):
-                wanted.trace.embedded += 1
-                if self.embedder.kept:
-                    self.ledger.add_vector(wanted.key, vector)
+            wanted.trace.embedded += not isinstance(vector, Exception)
             if not wanted.vector.done():
                 wanted.vector.set_result(vector)
 
@@ -140,6 +137,8 @@ class Embedding:
         finally:
             self.purse.settle(estimate, cost)
         self._share_out(batch, shares, counted, seconds)
+        if self.embedder.kept:
+            self.ledger.add_vectors((wanted.key, vector) for wanted, vector in zip(batch, vectors, strict=True))
         return vectors
 
     def _share_out(self, batch: Sequence[_Wanted], shares: Sequence[int], counted: int | None, seconds: float) -> None:

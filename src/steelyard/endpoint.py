@@ -24,6 +24,7 @@ from msgspec import Struct
 from .errors import AskFailed, BadReply, InputError
 from .judge import OPENAI, key_of
 from .limiter import Limiter
+from .pace import Pacing
 from .records import Json
 
 if TYPE_CHECKING:
@@ -73,9 +74,16 @@ class Endpoint:
     """An OpenAI-compatible endpoint, shared by all that call the same address in one run."""
 
     def __init__(
-        self, url: str, key_env: str = "", *, concurrency: int = 16, deadline: float = 60.0, max_wait: float = 120.0
+        self,
+        url: str,
+        key_env: str = "",
+        *,
+        concurrency: int = 16,
+        deadline: float = 60.0,
+        max_wait: float = 120.0,
+        pace: Pacing | None = None,
     ) -> None:
-        self.url, self.deadline, self.max_wait = url, deadline, max_wait
+        self.url, self.deadline, self.max_wait, self.pace = url, deadline, max_wait, pace
         self.limiter = Limiter(concurrency)
         self.refused: dict[str, str | None] = {}
         self.notes: list[str] = []
@@ -93,7 +101,7 @@ class Endpoint:
             now: str | None = name
             while now is not None and now in self.refused:
                 now = self.refused[now]
-            if now is not None:
+            if now is not None and not (name == "top_logprobs" and "logprobs" in self.refused):
                 kept[now] = value
         return kept
 
@@ -133,8 +141,10 @@ class Endpoint:
         """One call: its answer, or its trouble, or neither where a parameter was refused and the next goes without."""
         generation = await self.limiter.enter(rank)
         trouble = None
-        started = time.perf_counter()
         try:
+            if self.pace is not None:
+                await self.pace.permit()
+            started = time.perf_counter()
             body = self.fitted(build())
             status, headers, raw = await self._send(path, body)
             self._answered = True

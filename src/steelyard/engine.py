@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -28,7 +28,8 @@ from .endpoint import Endpoint
 from .errors import AskFailed, BadReply, InputError, SteelyardError
 from .flow import Ask, Request, Requests, outcome
 from .judge import LITELLM, LLMJudge, judge_of
-from .ledger import Ledger
+from .ledger import Keeper, Ledger
+from .pace import Pacing
 from .purse import Purse
 from .reckoning import Reckoning, reckon
 from .records import Outcome, Undefined, Usage, Value
@@ -40,7 +41,7 @@ Progress: TypeAlias = Callable[[int, int, int, int, int, int, "float | None"], N
 """Told of done, undefined and failed cells, calls, cached replies, tokens and cost, at most ten times a second."""
 
 _TICK = 0.1
-_FEW, _TOGETHER = 8, 0.005
+_FEW, _TOGETHER = 8, 0.02
 _LEAST_LIVE = 64
 
 
@@ -68,7 +69,7 @@ class Engine:
 
     ``concurrency`` is the number of calls in flight per endpoint; ``deadline`` the seconds one call may take;
     ``max_wait`` the seconds one request may wait for its retries in all; ``ledger`` a path, ``":memory:"`` or a
-    ``Ledger`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``). After a run ``usage`` is its
+    ``Keeper`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``). After a run ``usage`` is its
     account and ``notes`` say what endpoints did not take.
     """
 
@@ -77,13 +78,14 @@ class Engine:
         judge: LLMJudge | str | None = None,
         embedder: Embedder | str | None = None,
         *,
-        ledger: Ledger | str | Path | None = None,
+        ledger: Keeper | str | Path | None = None,
         concurrency: int = 16,
         budget: float | None = None,
         max_calls: int | None = None,
         offline: bool = False,
         deadline: float = 60.0,
         max_wait: float = 120.0,
+        paces: Mapping[str, Pacing] | None = None,
         progress: Progress | None = None,
     ) -> None:
         if concurrency < 1:
@@ -92,10 +94,10 @@ class Engine:
         self.embedder = None if embedder is None else embedder_of(embedder)
         if budget is not None and self.judge is not None and self.judge.price is None:
             raise InputError(f"a budget needs the price of {self.judge.model}: give it as price=")
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self._own_ledger = not isinstance(ledger, Ledger)
+        self._own_ledger = ledger is None or isinstance(ledger, str | Path)
+        self.ledger: Keeper = Ledger(ledger) if ledger is None or isinstance(ledger, str | Path) else ledger
         self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait
-        self.offline, self.progress = offline, progress
+        self.offline, self.progress, self.paces = offline, progress, dict(paces or {})
         self.purse = Purse(budget, max_calls)
         self.usage = Usage()
         self.notes: list[str] = []
@@ -127,7 +129,8 @@ class Engine:
             from .litellm_endpoint import LitellmEndpoint
 
             kind = LitellmEndpoint
-        return kind(address, key_env, concurrency=self.concurrency, deadline=self.deadline, max_wait=self.max_wait)
+        limits = {"deadline": self.deadline, "max_wait": self.max_wait}
+        return kind(address, key_env, concurrency=self.concurrency, pace=self.paces.get(address), **limits)
 
     def _told(self, results: Iterator[Result | None]) -> Iterator[Result]:
         """The results, counted and told to ``progress``."""

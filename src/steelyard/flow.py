@@ -24,12 +24,23 @@ Vector: TypeAlias = Sequence[float]
 
 
 class Ask(Struct, frozen=True):
-    """One question to a judge: the rendered prompt and the shape of the reply. ``draw`` tells equal questions apart."""
+    """One question to a judge: the rendered prompt and the shape of the reply. ``draw`` tells equal questions apart.
+
+    ``weighed`` names a number of the reply whose chances are wanted too: the reply is then a ``Weighed``.
+    """
 
     prompt: str
     shape: type[Struct]
     draw: int = 0
     flags: tuple[str, ...] = ()
+    weighed: str = ""
+
+
+class Weighed(Struct, Generic[Reply], frozen=True):
+    """A reply, and the probability of each number in the place of one of its fields, where the endpoint tells it."""
+
+    reply: Reply
+    chances: dict[int, float] = {}
 
 
 class Embed(Struct, frozen=True):
@@ -79,6 +90,14 @@ def ask(
     """Ask one question: ``reply = yield from ask(SPLIT, Claims, response=text)``."""
     reply: Reply = yield request(prompt, shape, draw=draw, **fields)
     return reply
+
+
+def weigh(
+    prompt: Prompt, shape: type[Reply], number: str, **fields: str | Sequence[str]
+) -> Generator[Requests, Any, Weighed[Reply]]:
+    """Ask one question, and for the chances of a number of the reply, which may be unknown (empty)."""
+    weighed: Weighed[Reply] = yield Ask(prompt.render(fields), shape, flags=injection_flags(fields), weighed=number)
+    return weighed
 
 
 def request(prompt: Prompt, shape: type[Struct], *, draw: int = 0, **fields: str | Sequence[str]) -> Ask:
@@ -164,11 +183,15 @@ def injection_flags(fields: Mapping[str, str | Sequence[str]]) -> tuple[str, ...
     A screen for people to look at, never a verdict: it changes no score.
     """
     for value in fields.values():
-        for text in [value] if isinstance(value, str) else value:
-            folded = text.casefold()
-            if any(phrase in folded for phrase in _SUSPECT):
-                return ("possible_injection",)
+        if _suspect(value) if isinstance(value, str) else any(map(_suspect, value)):
+            return ("possible_injection",)
     return ()
+
+
+@lru_cache(maxsize=1024)
+def _suspect(text: str) -> bool:
+    folded = text.casefold()
+    return any(phrase in folded for phrase in _SUSPECT)
 
 
 def outcome(result: object) -> Outcome:
@@ -223,14 +246,21 @@ def play(flow: Flow, replies: Answers) -> Outcome:
 
 def typed(one: Request, given: object) -> object:
     """A reply in the shape that was asked for, or BadReply."""
-    if isinstance(one, Embed):
+    if isinstance(one, Embed) or isinstance(given, Weighed):
         return given
+    if not one.weighed:
+        return _typed(one.shape, given)
+    told = given.get("chances", {}) if isinstance(given, Mapping) else {}
+    return Weighed(_typed(one.shape, given), told)
+
+
+def _typed(shape: type[Reply], given: object) -> Reply:
     try:
         if isinstance(given, str | bytes):
-            return msgspec.json.decode(given, type=one.shape)
+            return msgspec.json.decode(given, type=shape)
         if isinstance(given, Struct):
-            return given
-        return msgspec.convert(given, one.shape, strict=True)
+            return given  # type: ignore[return-value]  # who plays by hand gives what the rule expects
+        return msgspec.convert(given, shape, strict=True)
     except msgspec.ValidationError as error:
         raise BadReply("wrong_schema", str(error), str(given)) from None
     except msgspec.DecodeError as error:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,6 +19,10 @@ from . import names
 from .errors import InputError, MissingExtra, WrongType
 from .flow import Ask
 from .records import Json
+
+if TYPE_CHECKING:
+    from .embedder import Embedder
+    from .metrics.overlap import AnswerQuality, JudgeInput
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -34,7 +38,8 @@ class LLMJudge:
 
     ``extra`` holds further parameters of the request (``top_p``); ``window`` is the model's context in tokens;
     ``price`` is for a million prompt and completion tokens; ``key_env`` names the environment variable with the key
-    (default: OPENAI_API_KEY for OpenAI itself, STEELYARD_API_KEY for any other endpoint).
+    (default: OPENAI_API_KEY for OpenAI itself, STEELYARD_API_KEY for any other endpoint). ``embedder`` is what
+    ``judge(JudgeInput)`` measures relevance with.
 
     >>> judge = LLMJudge("gpt-4o-mini", temperature=0.5, price=(0.15, 0.6))
     >>> print(judge)
@@ -53,6 +58,7 @@ class LLMJudge:
     window: int | None = None
     price: tuple[float, float] | None = None
     answer: Answer | None = field(default=None, repr=False)
+    embedder: Embedder | str = field(default="local", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_url(self.url)
@@ -69,6 +75,15 @@ class LLMJudge:
     def __str__(self) -> str:
         """The judge as ``judge_of`` reads it."""
         return _spelled(self, _DESCRIBING)
+
+    def judge(self, case: JudgeInput, /) -> AnswerQuality:
+        """The quality of one answer by the judged metrics faithfulness, answer relevancy and answer correctness.
+
+        What is undefined is None; a metric that fails raises AskFailed with its reason.
+        """
+        from .answer_quality import quality_by_model
+
+        return quality_by_model(case, self)
 
     @property
     def identity(self) -> str:

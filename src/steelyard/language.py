@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
+from functools import lru_cache
 
 from .scripts import script
 
@@ -19,10 +21,14 @@ _FUNCTION_WORDS = {
     "pl": "i w z na jest był są do nie się co który która kto jak kiedy gdzie dla od przez oraz",
     "sv": "den det en ett och är var av i på att vad vilken vem hur när där för med inte från",
 }
-_VOTES = {language: frozenset(words.split()) for language, words in _FUNCTION_WORDS.items()}
+_VOTES: dict[str, list[str]] = defaultdict(list)
+for _language, _words in _FUNCTION_WORDS.items():
+    for _word in {*_words.split()}:
+        _VOTES[_word].append(_language)
 _SCRIPT_OF_VOTES = "latin"
 
 
+@lru_cache(maxsize=1024)
 def language(text: str) -> str:
     """The language of a text in Latin script where its function words agree on one, else the script of the text.
 
@@ -34,9 +40,11 @@ def language(text: str) -> str:
     written = script(text)
     if written != _SCRIPT_OF_VOTES:
         return written
-    words = _WORD.findall(text.casefold())
-    votes = sorted(((sum(word in known for word in words), name) for name, known in _VOTES.items()), reverse=True)
-    (most, name), (next_most, _) = votes[:2]
+    votes = Counter[str]()
+    for word, count in Counter(_WORD.findall(text.casefold())).items():
+        for name in _VOTES.get(word, ()):
+            votes[name] += count
+    (name, most), (_, next_most) = [*votes.most_common(2), ("", 0), ("", 0)][:2]
     return name if most >= 2 and most > next_most else written
 
 
@@ -47,7 +55,7 @@ def differs(text: str, other: str) -> bool:
     (True, False)
     """
     a, b = language(text), language(other)
-    unsure = {"", _SCRIPT_OF_VOTES}
     if a == b or "" in (a, b):
         return False
-    return script(text) != script(other) or not unsure & {a, b}
+    latin = [one in _FUNCTION_WORDS or one == _SCRIPT_OF_VOTES for one in (a, b)]
+    return not all(latin) or _SCRIPT_OF_VOTES not in (a, b)

@@ -1,8 +1,8 @@
 """What was asked before, and what the answer was: an append-only SQLite file.
 
 Rules of this file: a request is found by a hash of all that can change its reply. Usable replies and embeddings are
-kept; failures are not; unusable replies are kept apart, as evidence. Rows are written by a thread of the ledger's
-own, at once, and together with what comes while it writes; until then they are found in memory.
+kept; failures are not; unusable replies are kept apart, as evidence. A row is in the file when ``add`` returns, so a
+killed run loses no more than the calls in flight.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import sqlite3
 import threading
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct, structs
 
@@ -23,7 +24,8 @@ from .errors import InputError
 
 VERSION = 1
 DEFAULT = Path(".steelyard/ledger.sqlite")
-_LOOK = 0.05  # seconds after which a reader sees what other processes have written
+MEMORY = ":memory:"
+_TIDY = 1000  # rows after which SQLite's log is moved into the file
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
   key TEXT PRIMARY KEY, judge TEXT, prompt TEXT, reply TEXT, parsed TEXT, finish TEXT, prompt_tokens INTEGER,
@@ -86,6 +88,31 @@ def ledger_path(given: str | Path | None = None) -> Path:
     return Path(given or os.environ.get("STEELYARD_LEDGER") or DEFAULT)
 
 
+class Keeper(Protocol):
+    """Whatever keeps replies: this file's ``Ledger`` on one machine, ``Segments`` in a job."""
+
+    def reply(self, key: str) -> Entry | None:
+        """The usable reply to a request, if there is one."""
+
+    def vector(self, key: str) -> Sequence[float] | None:
+        """An embedding, if it is there."""
+
+    def unusable(self, key: str) -> list[Unusable]:
+        """The unusable replies to a request, oldest first."""
+
+    def add(self, row: Entry | Unusable) -> None:
+        """Keep a reply."""
+
+    def add_vectors(self, vectors: Iterable[tuple[str, Sequence[float]]]) -> None:
+        """Keep embeddings under their keys."""
+
+    def flush(self) -> None:
+        """Wait until everything is kept."""
+
+    def close(self) -> None:
+        """Keep what is left, and rest."""
+
+
 class Ledger:
     """A ledger in a file that is made when the first row is written; ``Ledger(":memory:")`` keeps no file.
 
@@ -93,23 +120,14 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self.path = None if str(path) == ":memory:" else ledger_path(path)
-        self._replies: dict[str, Entry] = {}
-        self._vectors: dict[str, array[float]] = {}
-        self._waiting: list[tuple[str, str, Row]] = []
-        self._unusable: list[Unusable] = []
-        self._reader: sqlite3.Connection | None = None
-        self._stale, self._seen = True, 0.0
+        self.path = None if str(path) == MEMORY else ledger_path(path)
+        self._file: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._closing = False
-        self._broken: InputError | None = None
+        self._since_tidied = 0
+        self._tidying: threading.Thread | None = None
 
     def reply(self, key: str) -> Entry | None:
         """The usable reply to a request, if there is one."""
-        if (entry := self._replies.get(key)) is not None:
-            return entry
         rows = self._rows("SELECT * FROM replies WHERE key = ?", key)
         if not rows:
             return None
@@ -118,8 +136,6 @@ class Ledger:
 
     def vector(self, key: str) -> Sequence[float] | None:
         """An embedding, if it is there."""
-        if (vector := self._vectors.get(key)) is not None:
-            return vector
         rows = self._rows("SELECT vector FROM vectors WHERE key = ?", key)
         if not rows:
             return None
@@ -128,78 +144,83 @@ class Ledger:
 
     def unusable(self, key: str) -> list[Unusable]:
         """The unusable replies to a request, oldest first."""
-        self.flush()
         rows = self._rows("SELECT * FROM unusable WHERE key = ? ORDER BY rowid", key)
-        return [one for one in self._unusable if one.key == key] + [Unusable(*row) for row in rows]  # type: ignore[arg-type]
+        return [Unusable(*row) for row in rows]  # type: ignore[arg-type]
 
     def add(self, row: Entry | Unusable) -> None:
         """Keep a reply."""
-        self._begin()
-        stamped = structs.replace(row, at=time.time())
-        if isinstance(stamped, Entry):
-            self._replies[stamped.key] = structs.replace(stamped, prompt="") if self.path is None else stamped
-        elif self.path is None:
-            self._unusable.append(stamped)
-        self._write("replies" if isinstance(stamped, Entry) else "unusable", stamped.key, structs.astuple(stamped))
+        table, prompt = ("replies" if isinstance(row, Entry) else "unusable"), "" if self.path is None else row.prompt
+        self._write(table, [structs.astuple(structs.replace(row, prompt=prompt, at=time.time()))])
 
-    def add_vector(self, key: str, vector: Sequence[float]) -> None:
-        """Keep an embedding, in single precision."""
-        self._begin()
-        self._vectors[key] = kept = array("f", vector)
-        self._write("vectors", key, (key, kept.tobytes(), time.time()))
+    def add_vectors(self, vectors: Iterable[tuple[str, Sequence[float]]]) -> None:
+        """Keep embeddings under their keys, in single precision."""
+        now = time.time()
+        self._write("vectors", [(key, array("f", vector).tobytes(), now) for key, vector in vectors])
 
     def flush(self) -> None:
-        """Wait until everything is in the file."""
-        while self._thread is not None and self._thread.is_alive() and self._waiting:
-            self._wake.set()
-            time.sleep(0.001)
-        if self._broken is not None:
-            raise self._broken
+        """Nothing is left to do: a row that was added is in the file."""
 
     def close(self) -> None:
-        """Write what is left and close the file; the ledger can be used again."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._closing = True
-            self._wake.set()
-            thread.join()
-            self._closing = False
+        """Close the file; the ledger can be used again. What is in memory stays."""
         with self._lock:
-            if self._reader is not None:
-                self._reader.close()
-            self._reader = None
-        if self._broken is not None:
-            raise self._broken
+            tidying, self._tidying = self._tidying, None
+        if tidying is not None:
+            tidying.join()
+        with self._lock:
+            if self._file is not None and self.path is not None:
+                self._file.close()
+                self._file = None
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def _rows(self, query: str, key: str) -> list[Row]:
         with self._lock:
-            reader = self._open_reader()
-            if reader is None:
+            file = self._open(make=False)
+            if file is None:
                 return []
             try:
-                if self._stale or time.monotonic() - self._seen > _LOOK:
-                    self._look_again(reader)
-                return reader.execute(query, (key,)).fetchall()
+                return file.execute(query, (key,)).fetchall()
             except sqlite3.Error as error:
                 raise self._unreadable(error) from None
 
-    def _look_again(self, reader: sqlite3.Connection) -> None:
-        """See what has been written meanwhile. In between, one look serves many queries, which is much cheaper."""
-        if reader.in_transaction:
-            reader.execute("COMMIT")
-        self._stale = False
-        reader.execute("BEGIN")
-        self._seen = time.monotonic()
+    def _write(self, table: str, rows: Sequence[Row]) -> None:
+        with self._lock:
+            file = self._open(make=True)
+            assert file is not None
+            try:
+                if len(rows) == 1:  # a transaction of its own
+                    file.execute(_INSERT[table], rows[0])
+                else:
+                    file.execute("BEGIN IMMEDIATE")
+                    file.executemany(_INSERT[table], rows)
+                    file.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self._unreadable(error) from None
+            self._since_tidied += len(rows)
+            if self._since_tidied >= _TIDY and self.path is not None:
+                self._since_tidied = 0
+                self._tidy(self.path)
 
-    def _open_reader(self) -> sqlite3.Connection | None:
-        if self._reader is None and self.path is not None and self.path.exists():
-            self._reader = self._connect(self.path)
-        return self._reader
+    def _tidy(self, path: Path) -> None:
+        """Move rows from SQLite's log into its file: that waits for the disk, so a thread of its own does it."""
+        if self._tidying is None or not self._tidying.is_alive():
+            self._tidying = threading.Thread(target=_move, args=(path,), name="steelyard-ledger", daemon=True)
+            self._tidying.start()
 
-    def _connect(self, path: Path) -> sqlite3.Connection:
+    def _open(self, *, make: bool) -> sqlite3.Connection | None:
+        if self._file is None and (make or (self.path is not None and self.path.exists())):
+            self._file = self._connect()
+        return self._file
+
+    def _connect(self) -> sqlite3.Connection:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+            if self.path is not None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(
+                self.path or MEMORY, timeout=30.0, isolation_level=None, check_same_thread=False
+            )
         except (OSError, sqlite3.Error) as error:
             raise self._unreadable(error) from None
         try:
@@ -212,53 +233,20 @@ class Ledger:
     def _unreadable(self, error: Exception) -> InputError:
         return InputError(f"cannot be used as a ledger: {error} (move it away, or name another)", path=self.path)
 
-    def _begin(self) -> None:
-        """Make the file at the first row. What is wrong with it is said here, to who comes with a row."""
-        if self._broken is not None:
-            raise self._broken
-        if self.path is not None and self._thread is None:
-            self._connect(self.path).close()
-            self._thread = threading.Thread(target=self._keep_writing, name="steelyard-ledger", daemon=True)
-            self._thread.start()
 
-    def _write(self, table: str, key: str, row: Row) -> None:
-        if self.path is not None:
-            self._waiting.append((table, key, row))
-            self._wake.set()
-
-    def _keep_writing(self) -> None:
-        assert self.path is not None
+def _move(path: Path) -> None:
+    with suppress(sqlite3.Error):  # it may be done later as well
+        connection = sqlite3.connect(path, isolation_level=None)
         try:
-            connection = self._connect(self.path)
-            while not (self._closing and not self._waiting):
-                self._wake.wait()
-                self._wake.clear()
-                self._commit(connection)
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        finally:
             connection.close()
-        except InputError as error:
-            self._broken = error
-
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        batch = self._waiting[:]
-        if not batch:
-            return
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            for table, statement in _INSERT.items():
-                connection.executemany(statement, [row for name, _, row in batch if name == table])
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from None
-        self._stale = True  # before the rows leave memory, so that no query misses them in both places
-        del self._waiting[: len(batch)]
-        for _, key, _ in batch:
-            self._replies.pop(key, None)
-            self._vectors.pop(key, None)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
     """Set a connection up, and make the tables in an empty file. Another program's file is a ValueError."""
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0:
         connection.execute("PRAGMA journal_mode = WAL")

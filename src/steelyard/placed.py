@@ -22,6 +22,7 @@ _SHAPE = re.compile(r"d+(?:[.,]d+)*|[am]+|(?:um*)+")
 _ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _SUFFIXES = frozenset({"st", "nd", "rd", "th", "s"})
 """What is written onto a number: 19th, 1980s."""
+_SUFFIXED = re.compile("[0-9](?:st|nd|rd|th|s)(?![a-z])", re.IGNORECASE)
 
 
 class Words(NamedTuple):
@@ -41,6 +42,15 @@ class Words(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.forms)
+
+
+class Form(NamedTuple):
+    """The form of a word, its stem, its value as a number, and whether it carries content."""
+
+    form: str
+    stem: str
+    number: str | None
+    content: bool
 
 
 class _Shapes(dict[int, str]):
@@ -78,26 +88,41 @@ def words_in(text: str) -> Words:
     >>> words_in("退款期限").forms
     ['退款', '款期', '期限']
     """
+    places, found = _placed(text)
+    return Words(
+        text,
+        [one.form for one in found],
+        [one.stem for one in found],
+        [one.number for one in found],
+        [one.content for one in found],
+        [a for a, _ in places],
+        [b for _, b in places],
+    )
+
+
+def forms_in(text: str) -> list[Form]:
+    """The words of a text without their places, which is faster.
+
+    >>> [one.stem for one in forms_in("In 1,850 cafes")]
+    ['in', '1850', 'cafe']
+    """
+    if not text.isascii() or _SUFFIXED.search(text):
+        return _placed(text)[1]
+    return [_form(word) for word in _ASCII.findall(text)]
+
+
+def _placed(text: str) -> tuple[list[tuple[int, int]], list[Form]]:
     places = [match.span() for match in _ASCII.finditer(text)] if text.isascii() else _places(text)
     found = [_form(text[a:b]) for a, b in places]
     suffixed = [
         at
-        for at, (form, _, _) in enumerate(found)
-        if form in _SUFFIXES and at and found[at - 1].number is not None and places[at - 1][1] == places[at][0]
+        for at, one in enumerate(found)
+        if one.form in _SUFFIXES and at and found[at - 1].number is not None and places[at - 1][1] == places[at][0]
     ]
     for at in reversed(suffixed):
         places[at - 1 : at + 1] = [(places[at - 1][0], places[at][1])]
         del found[at]
-    forms = [form for form, _, _ in found]
-    return Words(
-        text,
-        forms,
-        stems_of(forms),
-        [number for _, number, _ in found],
-        [carries for _, _, carries in found],
-        [a for a, _ in places],
-        [b for _, b in places],
-    )
+    return places, found
 
 
 def _places(text: str) -> list[tuple[int, int]]:
@@ -114,16 +139,8 @@ def _places(text: str) -> list[tuple[int, int]]:
     return places
 
 
-class _Form(NamedTuple):
-    """The form of a word, its value as a number, and whether it carries content."""
-
-    form: str
-    number: str | None
-    content: bool
-
-
 @lru_cache(maxsize=1 << 16)
-def _form(word: str) -> _Form:
+def _form(word: str) -> Form:
     form = word.lower()
     if not word.isascii():
         form = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word).casefold())
@@ -131,23 +148,6 @@ def _form(word: str) -> _Form:
     if unicodedata.category(word[0]) == "Nd":
         digits = "".join(str(unicodedata.digit(c)) if unicodedata.category(c) == "Nd" else c for c in word)
         value = by_value(digits)
-        return _Form(value, value, True)
+        return Form(value, stem([value])[0], value, True)
     carries = (len(form) > 1 or not form.isascii()) and form not in ENGLISH and form not in CLITICS
-    return _Form(form, NUMERALS.get(form), carries)
-
-
-_STEMS: dict[str, str] = {}
-
-
-def stems_of(forms: list[str]) -> list[str]:
-    """The stems of forms, remembered."""
-    known = _STEMS
-    if len(known) > 1 << 17:
-        known.clear()
-    new = [form for form in {*forms} if form not in known]
-    if new:
-        ascii_ones = [form for form in new if form.isascii()]
-        others = [form for form in new if not form.isascii()]
-        known.update(zip(ascii_ones, stem(ascii_ones), strict=True))
-        known.update(zip(others, stem(others), strict=True))
-    return [known[form] for form in forms]
+    return Form(form, stem([form])[0], NUMERALS.get(form), carries)

@@ -14,15 +14,15 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from .asking import cost_of, printable, room_for
+from .asking import cost_of, kept_reply, key_of_ask, printable, room_for
 from .embedder import Embedder
 from .errors import AskFailed, BadReply
 from .flow import Ask, Embed, Request, Vector, play
 from .judge import LLMJudge
-from .ledger import Ledger, request_key
+from .ledger import Keeper, request_key
 from .purse import tokens_of
 from .records import Undefined
-from .shapes import digest_of, example_of
+from .shapes import example_of
 from .trace import Cell
 
 
@@ -43,7 +43,7 @@ class Reckoning(Struct):
     cost: float | None = None
 
 
-def reckon(cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: Ledger) -> Reckoning:
+def reckon(cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: Keeper) -> Reckoning:
     """Play every cell without a judge, and sum up what it would ask; equal requests count once."""
     clerk = _Clerk(judge, embedder, ledger)
     for cell in cells:
@@ -54,7 +54,7 @@ def reckon(cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | N
 class _Clerk:
     """Answers requests with what is known or plausible, and writes down what they would cost."""
 
-    def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: Ledger) -> None:
+    def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: Keeper) -> None:
         self.judge, self.embedder, self.ledger = judge, embedder, ledger
         self.sum = Reckoning()
         self._embedded_tokens = 0
@@ -83,13 +83,13 @@ class _Clerk:
         if self.judge is None:
             raise AskFailed("no_judge", "the rule asks a judge, and none was given")
         prompt = printable(ask.prompt)
-        key = request_key(prompt, digest_of(ask.shape), self.judge.identity, ask.draw, self._repeat)
+        key = key_of_ask(ask, prompt, self.judge.identity, self._repeat)
         new = key not in self._seen
         self._seen.add(key)
         entry = self.ledger.reply(key) if self.judge.kept else None
         if entry is not None:
             self.sum.cached += new
-            return msgspec.json.decode(entry.parsed, type=ask.shape)
+            return kept_reply(entry, ask)
         tokens = tokens_of(prompt)
         room_for(self.judge, tokens)
         try:

@@ -25,11 +25,12 @@ _TRIES = 30  # of braces at which an object may begin, so that no reply takes lo
 
 
 class Completion(Struct, frozen=True):
-    """What an endpoint answered: the text, why it ended, and the refusal where the endpoint says it is one."""
+    """What an endpoint answered: the text, why it ended, the refusal where the endpoint says it is one, logprobs."""
 
     text: str | None
     finish: str | None = "stop"
     refusal: str | None = None
+    logprobs: bytes = b""
 
 
 def read_reply(completion: Completion, shape: type[Struct]) -> Struct:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
+from .answer_quality import MEASURES
 from .calls import PLAIN, Patience, call_all
 from .collect import Collected, Stage, collect
 from .dataset import Dataset
 from .errors import InputError, WrongType, reason_of
-from .evaluate_rankings import stamp
 from .evaluate_system import score_collected
 from .ledger import Ledger
 from .metrics.overlap import AnswerQuality, Judge, JudgeInput
 from .pool import Column
 from .pooling import pool_report
 from .records import Json, Sample
-from .report import DatasetNote, MetricNote, Report
+from .report import DatasetNote, MetricNote, Report, stamp
 from .systems.keeping import Keeping
 from .systems.protocols import Answerer, RetrievalSystem
 
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from .judge import LLMJudge
 
 QUALITIES = ("faithfulness", "relevance", "correctness")
-JUDGED = {
-    "faithfulness": "judged.faithfulness",
-    "relevance": "judged.answer_relevancy",
-    "correctness": "judged.answer_correctness",
-}
-"""Which metrics a language model as judge answers for."""
 
 
 class BenchmarkSuite:
@@ -100,7 +94,7 @@ class BenchmarkSuite:
         for thing, name in ((system, "context_text"), (answerer, "answer")):
             if not callable(getattr(thing, name, None)):
                 raise WrongType(f"{type(thing).__name__} has no method {name}")
-        model = None if callable(getattr(judge, "judge", None)) else _model(judge, embedder)
+        model = _model(judge, embedder)
         started = time.time()
         collected = self._collected(system, answerer)
         report = self._rankings(collected)
@@ -181,8 +175,8 @@ class BenchmarkSuite:
     ) -> None:
         """Columns of a language model."""
         started = time.time()
-        judged = score_collected(collected, list(JUDGED.values()), judge=judge, embedder=embedder, ledger=self.ledger)
-        for name, label in JUDGED.items():
+        judged = score_collected(collected, list(MEASURES.values()), judge=judge, embedder=embedder, ledger=self.ledger)
+        for name, label in MEASURES.items():
             report.columns[name] = judged.columns[label]
             report.notes[name] = judged.notes[label]
         report.judge, report.embedder = judged.judge, judged.embedder
@@ -205,15 +199,23 @@ def _put(columns: Mapping[str, Column], row: int, sample: Sample, quality: Answe
     for name in QUALITIES:
         if name == "correctness" and not sample.references:
             columns[name].undefined[row] = "no reference"
+            continue
+        value: object = getattr(quality, name)
+        if value is None:
+            columns[name].undefined[row] = quality.comment or "the judge gives no number"
+        elif isinstance(value, int | float) and 0.0 <= value <= 1.0:
+            columns[name].values[row] = float(value)
         else:
-            columns[name].values[row] = float(getattr(quality, name))
+            columns[name].failed[row] = f"the judge says {value!r} (expected 0 to 1)"
 
 
-def _model(judge: object, embedder: Embedder | str | None) -> tuple[LLMJudge, Embedder | str]:
-    """A language model as judge with its embedder, or WrongType for what is no judge at all."""
+def _model(judge: object, embedder: Embedder | str | None) -> tuple[LLMJudge, Embedder | str] | None:
+    """A language model as judge with its embedder; None for any other judge, WrongType for what is none."""
     from .judge import LLMJudge, judge_of
 
     if not isinstance(judge, str | LLMJudge):
+        if callable(getattr(judge, "judge", None)):
+            return None
         raise WrongType(f"{type(judge).__name__} has no method judge")
     if embedder is None:
         raise InputError("relevance by a language model needs an embedder: embedder='local' or another")

@@ -28,7 +28,7 @@ def test_rows_are_found_before_and_after_they_are_written(tmp_path: Path) -> Non
     assert not (tmp_path / "deep").exists()
     ledger.add(entry("k"))
     before = ledger.reply("k")
-    ledger.add_vector("v", [1.0, -0.5])
+    ledger.add_vectors([("v", [1.0, -0.5])])
     ledger.add(Unusable("k", "j", "p", "junk", "malformed", "why"))
     ledger.flush()
     assert ledger.reply("k") == before

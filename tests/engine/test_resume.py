@@ -48,7 +48,7 @@ def test_a_killed_run_goes_on_where_it_was(serve: Serve, tmp_path: Path) -> None
     first = server.calls
     found = by_key(engine_of(server, ledger=ledger, concurrency=8).run(cells(supported, texts(100))))
     assert 100 <= first < 200
-    assert 200 <= server.calls <= 200 + 16  # 8 were in flight; a busy machine may cost a retry more
+    assert 200 <= server.calls <= 200 + 8
     server.reset()
     again = engine_of(server, ledger=ledger)
     third = by_key(again.run(cells(supported, texts(100))))

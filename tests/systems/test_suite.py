@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,13 @@ import pytest
 from service import Service
 
 import steelyard
-from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeInput, OverlapJudge, Sample
+from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeInput, OverlapJudge, RAGEval, Sample
 from steelyard.embedder import embedding_script
 from steelyard.errors import AskFailed, InputError, WrongType
 from steelyard.evaluate_system import evaluate_system
 from steelyard.flow import Ask
 from steelyard.judge import script
+from steelyard.shapes import example_of
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.extractive import Extractive
 from steelyard.systems.web import Http
@@ -134,6 +137,44 @@ def test_a_language_model_as_judge() -> None:
     assert report.estimates["faithfulness"].failed >= 1
 
 
+def test_a_language_model_has_the_method_of_a_judge() -> None:
+    """``judge(JudgeInput)`` gives the judged metrics; what is undefined is None, what fails is no number."""
+
+    def model(ask: Ask) -> object:
+        fields = ask.shape.__struct_fields__
+        if "claims" in fields:
+            return {"claims": ["Robert Stevenson built it."]}
+        if "questions" in fields:
+            return {"questions": ["Who built it?"] * 3, "noncommittal": False}
+        return example_of(ask.shape)
+
+    judge = replace(script(model), embedder=embedding_script(lambda texts: [[1.0, 0.0] for _ in texts]))
+    case = JudgeInput("Who built it?", "Robert Stevenson built it.", "Robert Stevenson.")
+    quality = RAGEval(judge).evaluate(case)
+    assert (quality.faithfulness, quality.relevance, quality.correctness) == (1.0, 1.0, None)
+    assert "correctness: no reference" in quality.comment
+
+    def broken(ask: Ask) -> object:
+        raise AskFailed("timeout", "late")
+
+    with pytest.raises(AskFailed, match="faithfulness: timeout: late"):
+        replace(script(broken), embedder=judge.embedder).judge(case)
+
+
+@pytest.mark.parametrize("wrong", [7.0, -0.1, math.nan, "good"])
+def test_what_is_no_share_is_a_failure(wrong: Any) -> None:
+    """A judge of the user's own that leaves the range fails the sample; no number is cut or kept."""
+
+    class Odd:
+        def judge(self, case: JudgeInput, /) -> AnswerQuality:
+            return AnswerQuality(1.0, wrong, None, "odd")
+
+    report = BenchmarkSuite(dataset(), k=1).run_with_answers(BM25(CORPUS), Extractive(), Odd())
+    assert report.metrics["faithfulness"] == 1.0
+    assert report.score(0, "relevance").reason == f"the judge says {wrong!r} (expected 0 to 1)"
+    assert report.score(0, "correctness").reason == "odd"
+
+
 def test_what_cannot_serve_is_told_before_anything_is_asked() -> None:
     """A system without texts, an answerer without answers, a judge that is none."""
     suite = BenchmarkSuite(dataset())
@@ -177,6 +218,13 @@ def test_default_metrics_are_what_can_be_measured() -> None:
     ]
     with pytest.raises(InputError, match="nothing is known"):
         evaluate_system(BM25(CORPUS), [Sample(user_input="q")])
+
+
+def test_a_text_is_no_ranking() -> None:
+    """What a suite asks of a retriever is a list; a text alone is a failed sample, not an undefined one."""
+    report = BenchmarkSuite(dataset(), k=1).run(lambda query, k: "The tower.")
+    assert report.estimates["mrr"].failed == 4
+    assert "a retriever returns a list" in str(report.score(0, "mrr").reason)
 
 
 def test_what_it_took_can_be_a_metric() -> None:

@@ -27,11 +27,11 @@ class JudgeInput(Struct, frozen=True):
 
 
 class AnswerQuality(Struct, frozen=True):
-    """What a judge says of one answer: three numbers from 0 to 1, and why."""
+    """What a judge says of one answer: three numbers from 0 to 1, None where one is undefined, and why."""
 
-    faithfulness: float
-    relevance: float
-    correctness: float
+    faithfulness: float | None
+    relevance: float | None
+    correctness: float | None
     comment: str = ""
 
 
@@ -159,6 +159,6 @@ class RAGEval:
             raise BadReply("shape", f"the judge returned {type(quality).__name__} (expected AnswerQuality)")
         for name in ("faithfulness", "relevance", "correctness"):
             value = getattr(quality, name)
-            if not 0.0 <= value <= 1.0:
+            if value is not None and not 0.0 <= value <= 1.0:
                 raise BadReply("range", f"{name} is {value} (expected 0 to 1)", quality.comment)
         return quality

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import BadReply, InputError
-from ..flow import Flow, Prompt, ask
+from ..flow import Flow, Prompt, Weighed, ask, weigh
 from ..metric import metric
 from ..records import Json, Sample, Undefined, Value
 
@@ -68,18 +68,29 @@ def rating_prompt(criteria: str, low: int, high: int, levels: str = "") -> Promp
 
 @metric(
     needs=("response",),
-    revision=1,
+    revision=2,
     source="Liu et al. 2023: G-Eval. arXiv:2303.16634, with the rating as a typed field",
     aliases=("g_eval", "GEval", "llm_judge"),
     remedy="read the reasons of the lowest ratings",
 )
-def rubric(sample: Sample, *, criteria: str = "correctness", scale: str = "1-5", fields: str | None = None) -> Flow:
+def rubric(
+    sample: Sample,
+    *,
+    criteria: str = "correctness",
+    scale: str = "1-5",
+    fields: str | None = None,
+    weighted: bool = True,
+) -> Flow:
     """``(rating - min) / (max - min)`` of a rating that the judge gives by ``criteria`` in words; in [0, 1].
 
     ``criteria`` is a text, or the name of a preset: ``correctness`` (against the reference, with a meaning for each
     rating from 1 to 5), ``coherence``, ``completeness``, ``conciseness``. ``scale`` is ``min-max``. The judge sees
     the question and the reference where there are any; ``fields`` (such as ``"user_input,retrieved_contexts"``)
     names exactly what it sees beside the response, and a sample that lacks one is undefined.
+
+    Where the endpoint tells the probabilities of the tokens (logprobs), the rating is the mean of the ratings on the
+    scale by their probabilities, as in G-Eval; the evidence says ``weighted`` and the ``chances``. Where it does not,
+    or with ``weighted=False``, the rating counts as it is written. A scale below 0 is never weighted.
 
     A rating outside the scale is a bad reply: it is neither cut nor rounded. Source: Liu et al. 2023.
 
@@ -100,11 +111,34 @@ def rubric(sample: Sample, *, criteria: str = "correctness", scale: str = "1-5",
     told: dict[str, Any] = {label: _text(sample, name) for name, label in _SHOWN.items() if name in shown}
     told = {label: text for label, text in told.items() if text} | {"response": sample.response or ""}
     prompt = rating_prompt(preset.criteria, low, high, preset.levels if preset.scale == scale else "")
-    reply = yield from ask(prompt, rating_shape(low, high), **told)
+    if weighted and low >= 0:
+        found = yield from weigh(prompt, rating_shape(low, high), "rating", **told)
+    else:
+        found = Weighed((yield from ask(prompt, rating_shape(low, high), **told)))
+    reply, chances = found.reply, _on_scale(found.chances, low, high)
     if not low <= reply.rating <= high:
         raise BadReply("out_of_range", f"rating {reply.rating} on a scale from {low} to {high}")
     evidence: dict[str, Json] = {"rating": reply.rating, "scale": [low, high], "reason": reply.reason}
-    return Value((reply.rating - low) / (high - low), evidence)
+    evidence["weighted"] = bool(chances)
+    rating = float(reply.rating)
+    if chances:
+        mean = sum(number * chance for number, chance in chances.items())
+        rating = min(float(high), max(float(low), mean))
+        evidence["chances"] = {str(number): round(chance, 6) for number, chance in chances.items()}
+    return Value((rating - low) / (high - low), evidence)
+
+
+def _on_scale(chances: Mapping[int, float], low: int, high: int) -> dict[int, float]:
+    """The chances of the ratings on the scale; none where they cannot be told apart.
+
+    A judge that writes numbers digit by digit gives a 1 the chances of 10 too: on a scale with such ratings the chances
+    count only where a rating of two digits is among them.
+    """
+    on = {number: chance for number, chance in chances.items() if low <= number <= high}
+    if high > 9 and not any(number > 9 for number in on):
+        return {}
+    total = sum(on.values())
+    return {number: chance / total for number, chance in on.items()} if total > 0 else {}
 
 
 def _bounds(scale: str) -> tuple[int, int]:

@@ -1,0 +1,92 @@
+"""How likely each number was where a judge wrote one, from the log probabilities of the tokens of its reply.
+
+Rules of this file: nothing is guessed. Where the number is not one token by itself, or little of the probability lies
+on whole numbers, there are no chances.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+LEAST = 0.5
+"""Probability that must lie on whole numbers; the rest went to other words."""
+
+_NUMBER = re.compile(r"\W*(\d{1,6})\W*")
+
+
+class Likely(Struct, frozen=True):
+    """A token that might have stood there."""
+
+    token: str
+    logprob: float
+
+
+class Token(Struct, frozen=True):
+    """A token of a reply, and what else might have stood there."""
+
+    token: str
+    logprob: float = -math.inf
+    top_logprobs: list[Likely] = []
+
+
+class _Content(Struct):
+    content: list[Token] | None = None
+
+
+def read_tokens(raw: bytes) -> list[Token]:
+    """The tokens of an endpoint's ``logprobs``; none where it has none, or writes them otherwise.
+
+    >>> read_tokens(b'{"content": [{"token": "4", "logprob": -0.1, "top_logprobs": []}]}')[0].token
+    '4'
+    >>> read_tokens(b'{"token_logprobs": [-0.1]}'), read_tokens(b"null")
+    ([], [])
+    """
+    try:
+        found = msgspec.json.decode(raw, type=_Content | None) if raw else None
+    except (msgspec.DecodeError, UnicodeError):
+        return []
+    return (found.content or []) if found is not None else []
+
+
+def chances(tokens: Sequence[Token], field: str, number: int) -> dict[int, float]:
+    """The probability of each whole number in the place of the ``number`` that a reply gives in ``field``.
+
+    They sum to 1: what went to tokens that are no numbers is left out. Empty where ``number`` is not one token, or
+    less than half the probability lies on numbers.
+
+    >>> four = Token("4", -0.22, [Likely("4", math.log(0.6)), Likely(" 5", math.log(0.2)), Likely("four", -3.0)])
+    >>> chances([Token('{"rating": '), four, Token("}")], "rating", 4)
+    {4: 0.75, 5: 0.25}
+    """
+    token = _at(tokens, field, number)
+    if token is None:
+        return {}
+    sums: dict[int, float] = defaultdict(float)
+    for one in token.top_logprobs:
+        found = _NUMBER.fullmatch(one.token)
+        if found is not None:
+            sums[int(found[1])] += math.exp(min(0.0, one.logprob))
+    total = sum(sums.values())
+    if number not in sums or total < LEAST:
+        return {}
+    return {value: round(share / total, 9) for value, share in sorted(sums.items())}
+
+
+def _at(tokens: Sequence[Token], field: str, number: int) -> Token | None:
+    """The token that is the number, where one is."""
+    places = [*re.finditer(rf'"{re.escape(field)}"\s*:\s*"?(\d+)', "".join(token.token for token in tokens))]
+    if not places or int(places[-1][1]) != number:
+        return None
+    at = 0
+    for token in tokens:
+        if at <= places[-1].start(1) < at + len(token.token):
+            found = _NUMBER.fullmatch(token.token)
+            return token if found is not None and int(found[1]) == number else None
+        at += len(token.token)
+    return None
