@@ -13,8 +13,9 @@ demo: $(VENV)/.demo ## weigh two retrievers and their answers on the corpus that
 	$(BIN)/steelyard demo --out steelyard-demo
 
 test: check      ## lint, types, tests, tested documentation
-	$(BIN)/python -m pytest -n 2 --ignore tests/html
+	$(BIN)/python -m pytest -n 2 --ignore tests/html --ignore tests/scale/test_ray.py
 	$(BIN)/python -m pytest tests/html
+	$(BIN)/python -m pytest tests/scale/test_ray.py
 
 check: $(VENV)/.dev ## ruff and the strict type checker
 	$(BIN)/ruff check .

@@ -1,25 +1,32 @@
 """Do the intervals cover, and do the tests keep quiet where there is nothing? And how long do they take?
 
-    python -m bench.inference [coverage] [pairs] [alarms] [time] --repeats 2000
+    python -m bench.inference [coverage] [pairs] [alarms] [time] --repeats 2000 --peers PYTHON
 
 Each table is a simulation with known truth. Coverage of a 95 % interval should lie within 93-97 %, false alarms at
 alpha .05 within 4-6 %; a figure that does not is marked with a star, and a note below the table says why. That
 takes 2,000 repeats (ten minutes); the default of 200 is a quick look, whose figures are uncertain by 3 % either way.
+PYTHON is an interpreter that has ranx, if this one has not.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import math
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 
+from steelyard.evaluate_rankings import ranking_metrics
+from steelyard.join import join
 from steelyard.resampling import Quantile
-from steelyard.significance import paired_randomisations
+from steelyard.significance import paired_randomisation, paired_randomisations, paired_test
 from steelyard.stats import DegenerateData, difference_interval, interval
+from steelyard.tied_orders import of_rankings
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -153,9 +160,10 @@ def _row(name: str, n: int, share: float, taken: set[str]) -> None:
 
 
 def alarms(repeats: int) -> None:
-    print(f"\n## False alarms of the paired randomisation test at alpha .05 ({repeats:,} null comparisons each)\n")
-    print("| two equal systems | n = 20 | n = 50 | n = 200 |")
-    print("| --- | ---: | ---: | ---: |")
+    sizes = (20, 30, 50, 100, 200)
+    print(f"\n## False alarms of the gate's paired test at alpha .05 ({repeats:,} null comparisons each)\n")
+    print(f"| two equal systems | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print("| --- |" + " ---: |" * len(sizes))
 
     def noisy(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
         base = rng.beta(1, 1.5, (n, m))
@@ -177,6 +185,10 @@ def alarms(repeats: int) -> None:
         hard = rng.beta(1, 1, (n, m))
         return (rng.random((n, m)) < hard) * 1.0, (rng.random((n, m)) < hard) * 1.0
 
+    def rare(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+        easy = rng.beta(9, 1, (n, m))
+        return (rng.random((n, m)) < easy) * 1.0, (rng.random((n, m)) < easy) * 1.0
+
     def lopsided(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
         return rng.exponential(0.1, (n, m)), np.full((n, m), 0.1)
 
@@ -185,52 +197,80 @@ def alarms(repeats: int) -> None:
         "skewed": skewed,
         "60 % zeros": zeros,
         "70 % level pairs": level,
-        "binary": binary,
+        "pass or fail, a third of pairs differ": binary,
+        "the same, exact p in place of mid-p": binary,
+        "pass or fail, a sixth of pairs differ": rare,
         "equal means, lopsided differences (not exchangeable)": lopsided,
     }
     for name, make in kinds.items():
         cells = []
-        for n in (20, 50, 200):
+        for n in sizes:
             rng = np.random.default_rng([n, len(name)])
             found = 0
             for batch in range(repeats // 50):
                 one, other = make(rng, n, 50)
-                found += sum(test.p <= 0.05 for test in paired_randomisations(one, other, seed=batch))
+                if make in (binary, rare):
+                    test = paired_randomisation if "exact" in name else paired_test
+                    results = [test(a, b, seed=batch) for a, b in zip(one.T, other.T, strict=True)]
+                else:  # what paired_test does for values of many sizes, for all columns at once
+                    results = paired_randomisations(one, other, seed=batch)
+                found += sum(result.p <= 0.05 for result in results)
             share = found / (repeats // 50 * 50)
             cells.append(f"{100 * share:.1f}{'' if 0.04 <= share <= 0.06 else '*'}")
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     print(
-        "\nWith few pairs that differ the exact test has few possible p, and none just below .05: it stays below 5 %."
+        "\nWith a handful of pairs that differ a test has few possible p, none just below .05: it stays below 5 %."
         "\nThe last row is not the test's null hypothesis: swapping two systems changes the shape of their difference."
     )
 
 
-def timing() -> None:
+def timing(peers: str) -> None:
     print("\n## CPU seconds (median of 5)\n")
-    print("| work | steelyard | peer |")
-    print("| --- | ---: | ---: |")
+    print("| work | steelyard | ranx | ratio |")
+    print("| --- | ---: | ---: | ---: |")
+    one, other = two_runs()
+    ours, theirs = _cpu(lambda: paired_randomisations(one, other, resamples=10_000)), _ranx(peers)
+    shown = "not installed | |" if theirs is None else f"{theirs:.2f} | {ours / theirs:.3f} |"
+    print(f"| 10,000-fold paired randomisation, 6,980 queries x 6 measures | {ours:.3f} | {shown}")
     rng = np.random.default_rng(0)
-    one = rng.random((6980, 6))
-    other = np.where(rng.random((6980, 6)) < 0.5, one, rng.random((6980, 6)))
-    ours = _cpu(lambda: paired_randomisations(one, other, resamples=10_000))
-    print(f"| 10,000-fold paired randomisation, 6,980 queries x 6 measures | {ours:.3f} | {_ranx(one, other)} |")
     for n in (50, 500, 6980, 1_000_000):
         values = rng.beta(0.5, 2, n)
         spent = _cpu(lambda values=values: interval(values))
-        print(f"| one interval, n = {n:,} ({interval(values).method}) | {spent:.4f} | |")
+        print(f"| one interval, n = {n:,} ({interval(values).method}) | {spent:.4f} | | |")
+    run = {f"q{q}": {f"d{d}": float(s) for d, s in enumerate(rng.integers(0, 100, 1000))} for q in range(1000)}
+    table = join(run, {query: {f"d{d}": d % 3 for d in range(0, 1000, 20)} for query in run})
+    asked = ranking_metrics(["ndcg@10", "map", "mrr", "recall@100", "precision@10", "hit@10"])
+    spent = _cpu(lambda: of_rankings(table, asked))
+    print(f"| worst, expected and best of six measures over orders of ties, 1,000 queries x 1,000 | {spent:.3f} | | |")
 
 
-def _ranx(one: np.ndarray, other: np.ndarray) -> str:
-    try:
-        from ranx.statistical_tests import fisher_randomization_test
-    except ImportError:
-        return "ranx is not installed"
+def two_runs() -> tuple[np.ndarray, np.ndarray]:
+    """Six measures of 6,980 queries, twice; half of them differ."""
+    rng = np.random.default_rng(0)
+    one = rng.random((6980, 6))
+    return one, np.where(rng.random((6980, 6)) < 0.5, one, rng.random((6980, 6)))
 
-    def each() -> None:
-        for first, second in zip(one.T.copy(), other.T.copy(), strict=True):
-            fisher_randomization_test(first, second, n_permutations=10_000)
 
-    return f"ranx {_cpu(each, times=1):.3f}"
+RANX = """
+import time
+from ranx.statistical_tests import fisher_randomization_test
+one, other = two_runs()
+fisher_randomization_test(one[:, 0].copy(), other[:, 0].copy(), n_permutations=10)
+start = time.process_time()
+for first, second in zip(one.T.copy(), other.T.copy(), strict=True):
+    fisher_randomization_test(first, second, n_permutations=10_000)
+print(time.process_time() - start)
+"""
+
+
+def _ranx(peers: str) -> float | None:
+    done = subprocess.run(
+        [peers, "-c", f"from __future__ import annotations\nimport numpy as np\n{inspect.getsource(two_runs)}{RANX}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return float(done.stdout) if done.returncode == 0 else None
 
 
 def _cpu(work: Callable[[], object], times: int = 5) -> float:
@@ -248,13 +288,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="PART", help=f"{', '.join([*parts, 'time'])}; all if none is named")
     parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--peers", default=sys.executable)
     asked = parser.parse_args()
     warnings.simplefilter("ignore", DegenerateData)  # some samples of many zeros are all zeros
     for name, part in parts.items():
         if not asked.what or name in asked.what:
             part(asked.repeats)
     if not asked.what or "time" in asked.what:
-        timing()
+        timing(asked.peers)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""An endpoint that answers every chat completion at once with the same yes, as cheaply as Python can."""
+"""An endpoint that answers every chat completion at once (or after ``--latency`` seconds) with the same yes, as cheaply
+as Python can."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ BODY = json.dumps(
     }
 ).encode()
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
+LATENCY = 0.0
 
 
 class Instant(asyncio.Protocol):
@@ -31,10 +33,13 @@ class Instant(asyncio.Protocol):
             if len(self.buffer) < head + 4 + length:
                 return
             self.buffer = self.buffer[head + 4 + length :]
-            self.transport.write(ANSWER)
+            if LATENCY:
+                asyncio.get_running_loop().call_later(LATENCY, self.transport.write, ANSWER)
+            else:
+                self.transport.write(ANSWER)
 
 
-async def main(port: int) -> None:
+async def answer_on(port: int) -> None:
     server = await asyncio.get_running_loop().create_server(Instant, "127.0.0.1", port)
     await server.serve_forever()
 
@@ -42,4 +47,7 @@ async def main(port: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
-    asyncio.run(main(parser.parse_args().port))
+    parser.add_argument("--latency", type=float, default=0.0)
+    args = parser.parse_args()
+    LATENCY = args.latency
+    asyncio.run(answer_on(args.port))

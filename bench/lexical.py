@@ -41,6 +41,7 @@ TOGETHER = (
     "overlap_faithfulness",
     "overlap_relevance",
     "overlap_correctness",
+    "lexical.answer_correctness",
 )
 
 

@@ -226,11 +226,13 @@ def packs(seeds: int, folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["coverage", "strata"], choices=["coverage", "strata", "packs"])
+    parts = ("coverage", "strata", "packs")
+    parser.add_argument("what", nargs="*", choices=[[], *parts], metavar="PART", help="default: coverage and strata")
     parser.add_argument("--repeats", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--packs-in", type=Path, default=Path("packs"))
     given = parser.parse_args()
+    given.what = given.what or ["coverage", "strata"]
     if "coverage" in given.what:
         coverage(given.repeats)
     if "strata" in given.what:

@@ -202,13 +202,13 @@ def dictionaries(size: str, files: Sequence[str]) -> None:
 def main() -> int:
     """Read the arguments and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sizes", nargs="*", choices=[[], *SIZES], default=["small"])
+    parser.add_argument("sizes", nargs="*", choices=[[], *SIZES], metavar="SIZE", help="default: small")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "steelyard-bench")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", default=sys.executable)
     given = parser.parse_args()
     given.data.mkdir(parents=True, exist_ok=True)
-    for size in given.sizes:
+    for size in given.sizes or ["small"]:
         compare(size, given.data, given.repeats, given.peers)
     return 0
 

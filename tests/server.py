@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -71,6 +72,7 @@ class Server:
     faulted: Counter[str] = field(default_factory=Counter)
     faulted_prompts: set[str] = field(default_factory=set)
     prompts: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     port: int = 0
@@ -119,7 +121,15 @@ class Server:
     def reset(self) -> None:
         """Zero the counters."""
         self.calls = self.embed_calls = self.most_in_flight = 0
-        for counted in (self.statuses, self.faulted, self.faulted_prompts, self.prompts, self.bodies, self.headers):
+        for counted in (
+            self.statuses,
+            self.faulted,
+            self.faulted_prompts,
+            self.prompts,
+            self.bodies,
+            self.headers,
+            self.times,
+        ):
             counted.clear()
 
     # -- answers
@@ -128,6 +138,7 @@ class Server:
         prompt = body["messages"][-1]["content"]
         self.calls += 1
         self.prompts.append(prompt)
+        self.times.append(time.monotonic())
         self.bodies.append(body)
         self.headers.append(dict(request.headers))
         self.peers.add(request.transport and request.transport.get_extra_info("peername"))

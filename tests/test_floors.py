@@ -21,13 +21,13 @@ FLOORS = {
         english commonness placed passage_index laid mismatches correctness grounding calibrated ppi bradley_terry""",
     2: "batch metric metrics shelf",
     3: """ir_collections lines cells tables rows values fields intake samples dataset convert check
-        trec trec_blocks trec_numbers trec_lines trec_scan trec_output beir
+        trec trec_blocks trec_numbers trec_lines trec_scan trec_pieces trec_output beir
         report report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder folder parts""",
     4: """ledger exchanges judge embedder local_embedder limiter pace purse segments endpoint litellm_endpoint trace asking embedding
         reckoning engine""",
     5: "systems loops calls collect",
-    6: """answer_quality agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up tied_orders failures
-        gate run_config run_systems plan_systems weighing cluster ray_cluster corpus_check synthesis synthesize dataset_builder review demo
+    6: """answer_quality agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up tied_orders failures reasons
+        gate run_config run_systems plan_systems weighing rank_cluster cluster ray_cluster corpus_check synthesis synthesize dataset_builder review demo
         calibration labelled thresholds calibrate label labeller jury prefer repeats drift""",
     7: "render cli pytest_plugin __init__ __main__",
 }

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .evaluate_samples import aevaluate_rag as aevaluate_rag
     from .evaluate_samples import evaluate_rag as evaluate_rag
     from .evaluate_samples import score as score
+    from .evaluate_system import aevaluate_system as aevaluate_system
     from .evaluate_system import evaluate_system as evaluate_system
     from .flow import Numbered as Numbered
     from .flow import Prompt as Prompt
@@ -171,6 +172,7 @@ if TYPE_CHECKING:
     from .systems.protocols import RetrievalSystem as RetrievalSystem
     from .systems.protocols import Retriever as Retriever
     from .text import normalize_answer as normalize_answer
+    from .tied_orders import tied_orders as tied_orders
     from .trec import read_qrels as read_qrels
     from .trec import read_run as read_run
 
@@ -202,10 +204,11 @@ _WHERE = {
     "calibrate": ("calibrate",),
     "calibration": ("Calibration",),
     "compare": ("compare",),
+    "tied_orders": ("tied_orders",),
     "comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "suite": ("BenchmarkSuite",),
-    "evaluate_system": ("evaluate_system",),
+    "evaluate_system": ("evaluate_system", "aevaluate_system"),
     "synthesize": ("synthesize",),
     "metric": ("metric", "ranking_metric", "register_metric", "Metric"),
     "shelf": ("get_metric",),

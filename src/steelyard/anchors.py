@@ -2,7 +2,8 @@
 
 A label is the id of a relevant chunk or document, or a span of evidence. What it means is its *evidence*: the text of
 the chunk as it was (from the corpus of then, or the sample's only reference context), the quotes of spans in that
-chunk, or the span's own text. In the corpus of now a label is
+chunk, or the span's own text. Where both chunk and quotes are known, the chunk says what became of the label, and the
+quotes which of the texts of now it means. In the corpus of now a label is
 
     valid    it points at its evidence; an id of which no text is known is valid where it exists
     moved    its evidence stands whole under another id or at other offsets
@@ -66,7 +67,8 @@ def text_digest(text: str) -> str:
 
 
 class _Pending(NamedTuple):
-    """A label that does not point at its evidence, and that evidence; ``whole`` if it is all of the text of then."""
+    """A label that does not point at its evidence, and that evidence; ``whole`` if it is all of the text of then, of
+    which the ``quotes`` are what matters, where they are known."""
 
     sample: str
     doc: str
@@ -74,6 +76,7 @@ class _Pending(NamedTuple):
     evidence: tuple[str, ...]
     whole: bool
     home: Span | None
+    quotes: tuple[str, ...] = ()
 
 
 def check_labels(samples: Iterable[Sample], corpus: Corpus, was: Corpus | None = None) -> list[Label]:
@@ -84,11 +87,9 @@ def check_labels(samples: Iterable[Sample], corpus: Corpus, was: Corpus | None =
         settled += [_of_id(sample, doc, corpus, was) for doc in sample.relevance or ()]
         spans = enumerate(sample.relevant_spans or ())
         settled += [_of_span(sample, number, span, corpus, was, sources) for number, span in spans]
-    found = find([text for one in settled if isinstance(one, _Pending) for text in one.evidence], corpus.texts)
-    labels = [
-        _settle(one, [found[text] for text in one.evidence], corpus) if isinstance(one, _Pending) else one
-        for one in settled
-    ]
+    pending = [one for one in settled if isinstance(one, _Pending)]
+    found = find([text for one in pending for text in (*one.evidence, *one.quotes)], corpus.texts)
+    labels = [_narrowed(one, found, corpus) if isinstance(one, _Pending) else one for one in settled]
     return _merged_together(labels)
 
 
@@ -101,21 +102,40 @@ def _of_id(sample: Sample, doc: str, corpus: Corpus, was: Corpus | None) -> Labe
         return Label(sample.id, doc, "gone", note="no document of this id, and its text is not known")
     if here is not None and all(flatten(text).text in flatten(here).text for text in evidence):
         return Label(sample.id, doc, "valid")
-    return _Pending(sample.id, doc, None, evidence, whole, None if was is None else was.places.get(doc))
+    home = None if was is None else was.places.get(doc)
+    return _Pending(sample.id, doc, None, evidence, whole, home, _quotes(sample, doc, was) if whole else ())
 
 
 def _evidence_of(sample: Sample, doc: str, was: Corpus | None) -> tuple[tuple[str, ...], bool]:
     """The texts that an id stands for, and whether they are all of the chunk."""
     if was is not None and was.texts.get(doc, "").strip():
         return (was.texts[doc],), True
-    quotes = tuple(dict.fromkeys(span.text for span in sample.relevant_spans or () if span.doc == doc and span.text))
-    if quotes:
+    if quotes := _quotes(sample, doc, was):
         return quotes, False
     relevant = [key for key, grade in (sample.relevance or {}).items() if grade > 0]
     contexts = sample.reference_contexts or []
     if relevant == [doc] and len(contexts) == 1 and contexts[0].strip():
         return (contexts[0],), True
     return (), False
+
+
+def _quotes(sample: Sample, doc: str, was: Corpus | None) -> tuple[str, ...]:
+    """What the spans of a sample say of a chunk: spans in it, and of spans in its source the part that it held."""
+    chunk = "" if was is None else was.texts.get(doc, "")
+    home = None if was is None else was.places.get(doc)
+    found = []
+    for span in sample.relevant_spans or ():
+        if span.doc == doc and span.text:
+            found.append(span.text)
+        elif home is None or span.doc != home.doc:
+            continue
+        elif span.start is not None and span.end is not None and home.start is not None and home.end is not None:
+            first = home.start - (len(chunk) - (home.end - home.start))
+            low, high = max(span.start, home.start), min(span.end, home.end)
+            found.append(chunk[low - first : high - first] if low < high else "")
+        elif span.text and flatten(span.text).text in flatten(chunk).text:
+            found.append(span.text)
+    return tuple(dict.fromkeys(text for text in found if text.strip()))
 
 
 def _of_span(
@@ -203,6 +223,22 @@ def _settle(one: _Pending, found: Sequence[Found], corpus: Corpus) -> Label:
     places = tuple(_span(part, corpus) for parts in chosen for part in parts)
     note = "" if sure else "parts of it stand in several places"
     return Label(one.sample, one.doc, "split", one.number, places, note, sure)
+
+
+def _narrowed(one: _Pending, found: Mapping[str, Found], corpus: Corpus) -> Label:
+    """The verdict on a label, its places narrowed to those of its quotes; where its chunk is gone, theirs alone."""
+    label = _settle(one, [found[text] for text in one.evidence], corpus)
+    if not one.quotes:
+        return label
+    quoted = [found[text] for text in one.quotes]
+    if label.status == "gone":
+        stands = _settle(one._replace(whole=False, evidence=one.quotes), quoted, corpus)
+        return label if stands.status == "gone" else replace(stands, note=stands.note or "its quotes stand")
+    holders = {place.doc for place in label.places}
+    parts = [part for each in quoted for part in (each.whole or each.parts) if part.id in holders]
+    if not parts or not all(each.complete for each in quoted):
+        return label
+    return replace(label, places=tuple(_span(part, corpus) for part in parts))
 
 
 def _whole(one: _Pending, parts: Sequence[Part], holders: Sequence[str], corpus: Corpus) -> Label:
@@ -310,11 +346,6 @@ def _repaired(sample: Sample, labels: Sequence[Label]) -> Sample:
         relevance=None if sample.relevance is None else relevance,
         relevant_spans=None if sample.relevant_spans is None else spans,
     )
-
-
-def _like(span: Span, place: Span) -> Span:
-    """A new place, with a digest where the span had one."""
-    return place if span.digest is None else replace(place, digest=text_digest(place.text or ""))
 
 
 def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:

@@ -14,7 +14,7 @@ from .agreement import Agreement, How
 from .calibration import Calibrated, Calibration, Ceiling, Share
 from .errors import InputError
 from .krippendorff import krippendorff_alpha
-from .labelled import Labelled, doubts, join, label_of
+from .labelled import Labelled, by_system, check_baseline, doubts, join, label_of
 from .labels_file import Label, read_labels
 from .pool import FloatArray, groups, passes
 from .pooling import check_tag, clusters_of
@@ -71,7 +71,9 @@ def calibrate(
     given = read_labels(labels, scale=scale)
     others = read_labels(baseline_labels, scale=scale) if baseline_labels is not None else []
     if baseline is not None and baseline_labels is None:
-        given, others = _by_system(given, report, baseline)
+        given, others = by_system(given, report, baseline)
+    if baseline is not None:
+        check_baseline(report, baseline, others)
     if all(label.value is None for label in given):
         raise InputError("no labels: no row has a value yet" if given else "no labels: the input is empty")
     how = _How(threshold, (by,) if isinstance(by, str) else tuple(by or ()), cluster, drawn, confidence, seed)
@@ -79,9 +81,11 @@ def calibrate(
     for (label, claims), group in _grouped(report, given, metric).items():
         joined = join(report, label, group, claims=claims)
         pair = None
-        if baseline is not None and others:
-            pair = _pair(baseline, others, label, metric, claims=claims)
         name = f"{label} claims" if claims else label
+        if baseline is not None:
+            pair = _pair(baseline, others, label, metric, claims=claims)
+            if pair is None and not claims:
+                warnings.append(f"{name}: no difference: the second system has no such metric, or no labels of it")
         metrics[name] = _calibrated(report, label, joined, pair, how, claims=claims)
         warnings += [f"{name}: {warning}" for warning in doubts(joined, drawn)]
     return Calibration(
@@ -112,14 +116,6 @@ class _How:
 
 def _plainly(how: _How) -> How:
     return {"confidence": how.confidence, "seed": how.seed}
-
-
-def _by_system(labels: Sequence[Label], report: Report, baseline: Report) -> tuple[list[Label], list[Label]]:
-    """The labels of each of two systems; labels that name none are the report's."""
-    if report.system == baseline.system:
-        raise InputError("the two reports name the same system: give the labels of the baseline as baseline_labels")
-    theirs = [label for label in labels if label.system == baseline.system]
-    return [label for label in labels if label.system in {"", report.system}], theirs
 
 
 def _grouped(report: Report, labels: Sequence[Label], metric: str | None) -> dict[tuple[str, bool], list[Label]]:
@@ -154,6 +150,13 @@ def _calibrated(
     limit = how.threshold if how.threshold is not None else note.threshold
     limit = 0.5 if claims else limit if limit is not None or note.bounds is None else DEFAULT_THRESHOLD
     _check_scale(joined, note)
+    if limit is not None:
+        low, high = note.bounds or (-math.inf, math.inf)
+        if not low <= limit <= high:
+            raise InputError(f"threshold {limit:g} for {label}: must be in [{low:g}, {high:g}]")
+    if not joined.rows:
+        what, shown = "claim" if claims else "sample", ", ".join(joined.strangers[:3])
+        raise InputError(f"no label is about a {what} of the report: the labels have {shown}")
     tags = None if how.cluster is None else clusters_of(report, how.cluster)
     cluster = [unit.sample for unit in joined.units] if claims else None
     if tags is not None:

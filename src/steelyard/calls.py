@@ -43,12 +43,12 @@ class Patience(NamedTuple):
 
     def checked(self) -> Patience:
         """Itself, or InputError."""
-        if self.workers < 1:
-            raise InputError(f"workers must be at least 1, not {self.workers}")
-        if self.deadline is not None and not self.deadline > 0:
-            raise InputError(f"deadline must be above 0 seconds, not {self.deadline}")
-        if self.retries < 0:
-            raise InputError(f"retries must be at least 0, not {self.retries}")
+        if not isinstance(self.workers, int) or self.workers < 1:
+            raise InputError(f"workers must be at least 1, not {self.workers!r}")
+        if self.deadline is not None and not (isinstance(self.deadline, int | float) and self.deadline > 0):
+            raise InputError(f"deadline must be above 0 seconds, not {self.deadline!r}")
+        if not isinstance(self.retries, int) or self.retries < 0:
+            raise InputError(f"retries must be at least 0, not {self.retries!r}")
         return self
 
 

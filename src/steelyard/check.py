@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from . import values
-from .dataset import queries_of
+from .dataset import Dataset, queries_of
 from .errors import InputError, InputErrors, UnknownName
 from .intake import Intake
+from .ir_collections import named
 from .kinds import KINDS, kind_of
 from .lines import Line, read_lines
 from .names import did_you_mean
@@ -67,7 +68,9 @@ def check(
 def _check_samples(path: Path, result: CheckResult, fields: Mapping[str, str] | None, encoding: str) -> None:
     intake, looks = Intake(fields), _Looks()
     try:
-        if result.kind in ("dataset", "recall"):
+        if named(path) is not None:
+            result.take(Dataset.load(path).samples(), looks)
+        elif result.kind in ("dataset", "recall"):
             queries = queries_of(path, intake, encoding)
             result.take((one if isinstance(one, list) else one.sample() for one in queries), looks)
         elif result.kind in ("deepeval", "promptfoo"):

@@ -18,16 +18,13 @@ from .calls import PLAIN, Called, Patience, call_all
 from .errors import InputError, WrongType, reason_of
 from .loops import wait
 from .records import Json, Sample, Span, Usage
-from .systems.calling import caller_of, method
+from .systems.calling import BATCH, alone, caller_of, method
 from .systems.hits import Hit
 from .systems.keeping import Keeping
 from .systems.outputs import Output, answer_of, output_of
 
 if TYPE_CHECKING:
     from .engine import Progress
-
-BATCH = 64
-"""Inputs that a batch call gets at once."""
 
 
 class Stage(Struct):
@@ -97,6 +94,7 @@ def collect(
     for row, sample in enumerate(samples):
         if not (sample.user_input or "").strip():
             failed[row] = "no user_input"
+    index = _spent(system)
     retrieving = _retrieving(system, k, patience, keeping, failed)
     retrieving.progress = progress
     outputs = retrieving.run([Item(row, one.user_input or "") for row, one in enumerate(samples) if row not in failed])
@@ -107,7 +105,9 @@ def collect(
             found[row] = reading.sample(samples[row], output)
         except Exception as error:  # noqa: BLE001 - a result that is none, or context_text raised
             retrieving.fail(row, error)
-    stages = {"retrieve": retrieving.stage}
+    retrieving.stage.usage += _spent(system)
+    stages = {"index": Stage(calls=index.calls, usage=index)} if index.calls else {}
+    stages["retrieve"], broken = retrieving.stage, retrieving.broken
     if answerer is not None:
         answering = _answering(answerer, patience, keeping, failed)
         answering.progress = progress
@@ -118,11 +118,22 @@ def collect(
         for row, answer in answering.run(asked).items():
             found[row] = replace(found[row], response=answer.answer)
             outputs[row] = replace(outputs[row], usage=_sum(outputs[row].usage, answer.usage))
+        broken += answering.broken
     if measured:
         found = {row: _measured(one, row, stages, outputs[row].usage) for row, one in found.items()}
     if keeping is not None:
         keeping.finish()
-    return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, reading.notes(), stages)
+    notes = reading.notes()
+    if broken:
+        notes.append(f"{broken} results held halves of surrogate pairs, which became question marks")
+    return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, notes, stages)
+
+
+def _spent(system: object) -> Usage:
+    """What a system of ours spent since it was asked last, such as on embeddings."""
+    take = method(system, "take_usage")
+    taken = take() if take is not None else None
+    return taken if isinstance(taken, Usage) else Usage()
 
 
 def _retrieving(system: object, k: int, patience: Patience, keeping: Keeping | None, failed: dict[int, str]) -> _Work:
@@ -134,8 +145,10 @@ def _retrieving(system: object, k: int, patience: Patience, keeping: Keeping | N
 
 def _answering(answerer: object, patience: Patience, keeping: Keeping | None, failed: dict[int, str]) -> _Work:
     one, many = method(answerer, "answer"), method(answerer, "answer_batch")
-    if one is None and callable(answerer):
+    if one is None and many is None and callable(answerer):
         one = answerer
+    if one is None and many is not None:
+        one = partial(alone, many)
     if one is None:
         raise WrongType(f"{type(answerer).__name__} has no method answer")
     answer = one
@@ -172,6 +185,7 @@ class _Work:
         self.patience, self.keeping, self.failed = patience, keeping, failed
         self.stage = Stage()
         self.outputs: dict[int, Output] = {}
+        self.broken = 0
         self.progress: Progress | None = None
 
     def run(self, items: Sequence[Item]) -> dict[int, Output]:
@@ -185,6 +199,7 @@ class _Work:
                 self.fail(items[called.at].row, called.error)
             else:
                 self._take(items[called.at], called.result, called.seconds)
+            self._tell()
         return self.outputs
 
     def fail(self, row: int, error: Exception) -> None:
@@ -210,6 +225,7 @@ class _Work:
                     self.fail(item.row, result)
                 else:
                     self._take(item, result, called.seconds / len(batch))
+            self._tell()
         return left
 
     def _kept(self, item: Item) -> bool:
@@ -229,16 +245,22 @@ class _Work:
     def _count(self, called: Called[object]) -> None:
         self.stage.calls += called.attempts
         self.stage.retried += called.attempts - 1
+
+    def _tell(self) -> None:
+        stage, usage = self.stage, self.stage.usage
         if self.progress is not None:
-            stage = self.stage
-            self.progress(len(self.outputs) + stage.failed + 1, 0, stage.failed, stage.calls, stage.kept, 0, None)
+            tokens = usage.prompt_tokens + usage.completion_tokens
+            done = len(self.outputs) + stage.failed
+            self.progress(done, 0, stage.failed, stage.calls, stage.kept, tokens, usage.cost)
 
     def _take(self, item: Item, result: object, seconds: float) -> None:
         try:
-            output = self.read(result)
+            given = self.read(result)
         except Exception as error:  # noqa: BLE001 - a result that is none is this sample's failure
             self.fail(item.row, error)
             return
+        output = given.kept
+        self.broken += output != given
         self.outputs[item.row] = output
         self.stage.seconds[item.row] = seconds
         self.stage.usage = _sum(self.stage.usage, output.usage) or Usage()
@@ -259,17 +281,21 @@ class _Reading:
         need_ids: bool,
     ) -> None:
         self.text_of, self.texts, self.places, self.k, self.need_ids = text_of, texts, places, k, need_ids
-        self.repeated = self.without_text = 0
+        self.repeated = self.without_text = self.by_chunk = 0
 
     def sample(self, sample: Sample, output: Output) -> Sample:
         """The sample with an output in it."""
         hits, ids = output.hits, output.ids
+        if hits is None and self.need_ids:
+            raise WrongType("a retriever returns a list of results, and this is an answer alone")
         if hits is None:
             return replace(sample, response=output.answer)
         if ids is None and self.need_ids:
             raise InputError("a result without a document id")
         if ids is not None:
             self.repeated += len(hits) - len(ids)
+            labels = sample.relevance or {}
+            self.by_chunk += sum(hit.chunk in labels and hit.id not in labels for hit in hits)
         passages = list(dict.fromkeys(replace(hit, score=None) for hit in hits))[: self.k]
         contexts, spans = [], []
         for hit in passages:
@@ -295,6 +321,11 @@ class _Reading:
         notes = []
         if self.repeated:
             notes.append(f"{self.repeated} repeated documents in the results: each counts once, at its best rank")
+        if self.by_chunk:
+            notes.append(
+                f"{self.by_chunk} results are labelled by the id of their chunk, but count as the document that they"
+                " name as their source: label the documents, or give the ids of the chunks alone"
+            )
         if self.without_text and (self.text_of is not None or self.texts is not None):
             notes.append(f"{self.without_text} retrieved documents have no text and were left out of the contexts")
         return notes

@@ -7,6 +7,7 @@ negative is worse. A metric that lost its samples is a regression, whatever the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,10 +18,12 @@ from .errors import InputError, UnknownName
 from .names import did_you_mean
 from .pool import Column, FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
+from .power import detectable_effect
+from .reasons import reason_of
 from .records import Json
 from .repeats import delta_floor, drawn
 from .report import MetricNote, Report
-from .significance import holm, paired_randomisation, sign_counts
+from .significance import holm, paired_test, sign_counts
 from .stats import difference_interval
 
 NOISE = 1e-9
@@ -29,6 +32,8 @@ NOISE = 1e-9
 WORST = 10
 NOT_COMPARED = ("confidence", "seed", "repeats")
 """Parts of a policy that change how sure a number is, not what it is."""
+ASK_NOBODY = ("ranking", "lexical", "measured", "custom")
+"""Ways that need no judge; one of their metrics that has requests asked an embedder."""
 
 
 def compare(
@@ -77,10 +82,13 @@ def compare(
             deltas.append(_delta(current, baseline, label, part, kept, limit, clusters, confidence, seed))
     adjusted = holm([one.p for one in deltas])
     deltas = [_judged(one, p, alpha=alpha, significant=significant) for one, p in zip(deltas, adjusted, strict=True)]
+    blockers = _blockers(current, baseline, labels, max_failed)
+    if not any(one.delta is not None or one.regression for one in deltas):
+        blockers.append("nothing to compare: no sample has a score of the same metric in both")
     return Comparison(
         baseline=baseline.system or "baseline",
         current=current.system or "current",
-        blockers=_blockers(current, baseline, labels, max_failed),
+        blockers=blockers,
         deltas=deltas,
         notes=_notes(current, baseline, labels),
         n_paired=len(pairs),
@@ -165,7 +173,7 @@ def _delta(
     spread = difference_interval(
         rows_new, rows_old, statistic=statistic, confidence=confidence, seed=seed, cluster=kept
     )
-    test = paired_randomisation(rows_new, rows_old, statistic=statistic, seed=seed, cluster=kept)
+    test = paired_test(rows_new, rows_old, statistic=statistic, seed=seed, cluster=kept)
     signs = sign_counts(sign * new[both], sign * old[both], tolerance=NOISE)
     ends = [None if end is None else sign * end for end in (spread.low, spread.high)]
     value_old, value_new = float(statistic(rows_old)), float(statistic(rows_new))
@@ -182,20 +190,22 @@ def _delta(
         win=signs.win,
         tie=signs.tie,
         loss=signs.loss,
-        detectable=_detectable(new[both] - old[both]),
+        detectable=_detectable(new[both] - old[both], note),
         noise=_noise(before, after, [pairs[at] for at in both.tolist()], note, confidence),
         to_fail=flips[0],
         to_pass=flips[1],
-        worst=_worst(current, pairs, both.tolist(), old, new, sign),
+        worst=_worst(current, label, pairs, both.tolist(), old, new, sign),
     )
 
 
-def _detectable(differences: FloatArray) -> float | None:
-    from .power import detectable_effect
-
+def _detectable(differences: FloatArray, note: MetricNote) -> float | None:
+    """The least difference that would show; None where that is more than the metric's range has room for."""
     if len(differences) < 2:
         return None
-    return detectable_effect(len(differences), float(differences.std(ddof=1)))
+    spread = float(differences.std(ddof=1))
+    least = detectable_effect(len(differences), spread if spread > NOISE else 0.0)
+    room = math.inf if note.bounds is None else note.bounds[1] - note.bounds[0]
+    return least if least is not None and least <= room else None
 
 
 def _noise(
@@ -223,6 +233,7 @@ def _flips(
 
 def _worst(
     current: Report,
+    label: str,
     pairs: list[tuple[int, int]],
     both: list[int],
     old: FloatArray,
@@ -231,7 +242,8 @@ def _worst(
 ) -> list[Change]:
     """The samples that lost most, largest loss first, ties in the order of the report."""
     losses = sorted((sign * float(new[at] - old[at]), at) for at in both if sign * (new[at] - old[at]) < -NOISE)
-    return [Change(current.ids[pairs[at][1]], float(old[at]), float(new[at])) for _, at in losses[:WORST]]
+    rows = [(pairs[at][1], float(old[at]), float(new[at])) for _, at in losses[:WORST]]
+    return [Change(current.ids[row], before, now, reason_of(current, row, label)) for row, before, now in rows]
 
 
 def _judged(one: MetricDelta, adjusted: float | None, *, alpha: float, significant: bool) -> MetricDelta:
@@ -263,18 +275,17 @@ def _blockers(current: Report, baseline: Report, labels: Sequence[str], max_fail
                 )
                 if was != now
             ]
-    asks = any(
-        note.way not in {"ranking", "lexical", "custom"} for one in (current, baseline) for note in one.notes.values()
-    )
-    if asks:
-        found += [
-            f"another {what}: {was} before, {now} now"
-            for what, was, now in (
-                ("judge", baseline.judge, current.judge),
-                ("embedder", baseline.embedder, current.embedder),
-            )
-            if was != now
-        ]
+    sides = (current, baseline)
+    judged = any(one.notes[label].way not in ASK_NOBODY for one in sides for label in labels if label in one.notes)
+    asked = judged or any(one.columns[label].requests for one in sides for label in labels if label in one.columns)
+    found += [
+        f"another {what}: {was} before, {now} now"
+        for what, was, now, matters in (
+            ("judge", baseline.judge, current.judge, judged),
+            ("embedder", baseline.embedder, current.embedder, asked),
+        )
+        if matters and was != now
+    ]
     found += [
         f"another policy: {key}={_shown(baseline.policy.get(key))} before, {_shown(current.policy.get(key))} now"
         for key in sorted({*baseline.policy, *current.policy} - set(NOT_COMPARED))
@@ -301,4 +312,7 @@ def _notes(current: Report, baseline: Report, labels: Sequence[str]) -> list[str
         before, after = baseline.estimates.get(label), current.estimates.get(label)
         if before is not None and after is not None and before.n != after.n:
             lines.append(f"{label}: {before.n} scored before, {after.n} now")
+        if after is not None and after.failed:
+            row, reason = next(iter(current.columns[label].failed.items()))
+            lines.append(f"{label}: {after.failed} failed, first {current.ids[row]}: {reason}")
     return lines

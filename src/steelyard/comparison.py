@@ -10,11 +10,12 @@ Verdict: TypeAlias = Literal["better", "same", "worse", "lost", "new"]
 
 
 class Change(Struct, frozen=True):
-    """One sample that moved."""
+    """One sample that moved, and why it scores now as it does, where the report tells."""
 
     sample: str
     baseline: float
     current: float
+    reason: str = ""
 
     @property
     def delta(self) -> float:
@@ -26,9 +27,10 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
     """One metric, over all samples or one slice, before and after.
 
     ``baseline`` and ``current`` are pooled over the ``n`` pairs that have a score on both sides; ``delta`` is signed so
-    that negative is worse. ``low`` and ``high`` bound it; ``p`` is the paired randomisation test's, ``p_adjusted``
-    Holm's. ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8. ``noise`` is
-    how large a delta two runs of one system reach by the judge's noise alone, where judges were asked several times.
+    that negative is worse. ``low`` and ``high`` bound it; ``p`` is that of ``test``, ``p_adjusted`` Holm's.
+    ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8, None where the
+    metric has no room for one so large. ``noise`` is how large a delta two runs of one system reach by the judge's
+    noise alone, where judges were asked several times.
     """
 
     metric: str
@@ -67,8 +69,12 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
         """The verdict in words: worse, better, no detectable change (below judge noise), too few samples, lost, new."""
         if self.verdict in {"lost", "new"}:
             return "lost its samples" if self.verdict == "lost" else "new"
+        if self.delta is None:
+            return "nothing to compare"
+        if self.detectable is None and (self.p is None or self.p > alpha):
+            return "too few samples"  # whatever the difference, they would not show it
         if self.n < 6 and self.p is not None and self.p > alpha:
-            return "too few samples"  # fewer than 6 pairs cannot reach p = 0.05 whatever they show
+            return "too few samples"  # fewer than 6 graded pairs cannot reach p = 0.05 either
         if self.p_adjusted is None or self.p_adjusted > alpha:
             return "no detectable change" + (", below judge noise" if self.below_noise else "")
         return "worse" if (self.delta or 0.0) < 0 else "better"

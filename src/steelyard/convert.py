@@ -41,6 +41,8 @@ _HOLDS: dict[str, Iterable[str]] = {
     "deepeval": _ALL,
     "promptfoo": _ALL,
 }
+_NEEDS = {"run": "retrieved_ids", "qrels": "relevance", "beir": "relevance"}
+"""Without which a target would hold nothing that can be read again."""
 
 
 @dataclass
@@ -75,12 +77,28 @@ def convert(
     for name in (from_, to):
         if name is not None and name not in KINDS:
             raise UnknownName(f"unknown format {name!r}: {did_you_mean(name, KINDS)}")
-    kind = from_ or kind_of(source, encoding)
-    wanted = to or kind_to_write(target, kind)
+    contents = read_contents(source, kind=from_, fields=fields, encoding=encoding)
+    return write_contents(target, contents, kind=to)
+
+
+def read_contents(
+    source: Path, *, kind: str | None = None, fields: Mapping[str, str] | None = None, encoding: str = "utf-8"
+) -> Contents:
+    """What a file or folder holds; its name and contents tell of what kind it is, if that is not said."""
+    kind = kind or kind_of(source, encoding)
     contents = _READERS[kind](source, fields, encoding)
     contents.kind = kind
-    lost = [*contents.left, *_lost(contents, wanted)]
-    _WRITERS[wanted](target, contents)
+    return contents
+
+
+def write_contents(target: Path, contents: Contents, *, kind: str | None = None) -> list[str]:
+    """Write what a file held as what the target's name says, and return the list of what that cannot hold."""
+    kind = kind or kind_to_write(target, contents.kind)
+    lost = [*contents.left, *_lost(contents, kind)]
+    need = _NEEDS.get(kind)
+    if need is not None and not any(getattr(sample, need) for sample in contents.samples):
+        raise InputError(f"nothing to write as {kind}: no sample has {need}", path=target)
+    _WRITERS[kind](target, contents)
     return lost
 
 
@@ -184,11 +202,19 @@ def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
 
     if wanted == "ragas":
         return [
+            ("empty lists of references", many(lambda one: one.reference == [])),
             ("second references", many(lambda one: len(one.references) > 1)),
             ("grades other than 1", many(lambda one: any(grade != 1 for grade in (one.relevance or {}).values()))),
         ]
+    if wanted == "dataset":
+        return [
+            ("blank references", many(lambda one: one.reference == "")),
+            ("blank contexts", many(lambda one: one.reference_contexts == [""])),
+        ]
     if wanted == "recall":
         return [
+            ("blank references", many(lambda one: one.reference in ("", [], [""]))),
+            ("blank contexts", many(lambda one: one.reference_contexts in ([], [""]))),
             ("second references", many(lambda one: len(one.references) > 1)),
             ("the bounds of several contexts", many(lambda one: len(one.reference_contexts or ()) > 1)),
         ]
@@ -202,6 +228,11 @@ def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
         ]
     if wanted == "qrels":
         return [("queries without judgements", many(lambda one: not one.relevance))]
+    if wanted == "beir":
+        return [
+            ("empty judgements", many(lambda one: one.relevance == {})),
+            ("queries without text and judgements", many(lambda one: one.user_input is None and not one.relevance)),
+        ]
     if wanted == "promptfoo":
         return [("texts that promptfoo takes for templates", many(_looks_like_template))]
     return []

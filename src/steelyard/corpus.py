@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from .errors import InputError
+from .ir_collections import Collection, named
 from .judgements import identifier
 from .lines import read_utf8, suffix_of
 from .records import Span
@@ -41,10 +42,16 @@ def read_corpus(path: str | PathLike[str], *, encoding: str = "utf-8") -> Corpus
     Text files (``.txt``, ``.md``, ``.rst``) are documents under their path in the folder. Rows (JSONL, JSON, CSV, TSV,
     Parquet) have an id (``_id``, ``id``, ``doc_id``), a text and perhaps a title, which goes before the text on a line
     of its own; a chunk may name its source and where it starts there (``source``, ``start``), at the top or in its
-    ``metadata``. Raises InputError with file and line; an empty corpus is one.
+    ``metadata``. One text file is one document, and ``ir_datasets:NAME`` the documents of a collection. Raises
+    InputError with file and line; an empty corpus is one.
     """
     source = Path(path)
-    if source.is_dir():
+    if (collection := named(path)) is not None:
+        corpus = Corpus(collection, Collection(collection).documents)
+    elif source.is_file() and suffix_of(source) in PLAIN:
+        corpus = Corpus(source.name.partition(".")[0])
+        _add_file(corpus, source.name, source, encoding)
+    elif source.is_dir():
         found = next(
             (file for suffix in ("", ".gz", ".zst") if (file := source / f"corpus.jsonl{suffix}").is_file()), None
         )
@@ -67,11 +74,15 @@ def _add_files(corpus: Corpus, folder: Path, encoding: str) -> None:
         if suffix_of(file) not in PLAIN:
             others += 1
             continue
-        text = read_utf8(file, encoding).decode("utf-8")
-        if text.strip():
-            corpus.texts["/".join(parts)] = text
+        _add_file(corpus, "/".join(parts), file, encoding)
     if others:
         corpus.notes.append(f"{others} files that are no text ({', '.join(PLAIN)}) were left out")
+
+
+def _add_file(corpus: Corpus, key: str, file: Path, encoding: str) -> None:
+    text = read_utf8(file, encoding).decode("utf-8")
+    if text.strip():
+        corpus.texts[key] = text
 
 
 def _of_rows(path: Path, name: str, encoding: str) -> Corpus:

@@ -23,6 +23,7 @@ from .beir import read_beir
 from .errors import InputError, InputErrors, WrongType
 from .fields import known_as
 from .intake import Intake
+from .ir_collections import PREFIX, Collection, named
 from .lines import read_utf8, suffix_of, writing
 from .records import Json, Qrels, Sample, Span
 from .rows import Bad, Place, Row, decode_json, rows_of_file
@@ -180,10 +181,13 @@ class Dataset:
 
     @classmethod
     def load(cls, path: File, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Dataset:
-        """Read a dataset: a JSON file of either shape (keys without regard to case), a file of samples, a BEIR folder.
+        """Read a dataset: a JSON file of either shape (keys without regard to case), a file of samples, a BEIR folder,
+        or a collection of ir_datasets (``ir_datasets:vaswani``).
 
         The name is the file's where the content has none. Raises InputError with file and line.
         """
+        if (collection := named(path)) is not None:
+            return cls._of_collection(collection)
         path = Path(path)
         if path.is_dir():
             return cls.from_beir(path)
@@ -203,6 +207,15 @@ class Dataset:
         corpus, queries, judged = read_beir(directory, qrels=qrels)
         found = [EvalQuery(text, relevance=judged.get(key), id=key) for key, text in queries.items()]
         return cls(name or Path(directory).name, queries=found, corpus=corpus)
+
+    @classmethod
+    def _of_collection(cls, name: str) -> Dataset:
+        collection = Collection(name)
+        judged = collection.qrels
+        found = [EvalQuery(text, relevance=judged.get(key), id=key) for key, text in collection.queries.items()]
+        if not found:
+            raise InputError("the collection has no queries", path=f"{PREFIX}{name}")
+        return cls(name, queries=found, corpus=collection.documents or None)
 
     def _lost_in_recall(self) -> list[str]:
         several = [query for query in self if isinstance(query.reference_answer, list)]

@@ -23,7 +23,7 @@ from .labelled import join, label_of
 from .labels_file import Label, read_labels
 from .pool import FloatArray, passes
 from .report import Report
-from .significance import paired_randomisation
+from .significance import paired_test
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -139,7 +139,7 @@ def drift(
 ) -> Drift:
     """What moved between two judgements of the same samples: paired differences, tests and flips, metric by metric.
 
-    A metric has moved if its mean differs by more than ``tolerance`` and the paired randomisation test, with Holm's
+    A metric has moved if its mean differs by more than ``tolerance`` and the paired test, with Holm's
     adjustment over the metrics, is significant at ``alpha``. Other data or another way of measuring is an InputError.
     ``labels`` are people's, as ``calibrate`` takes them.
     """
@@ -253,6 +253,6 @@ def _people(
         )
         if rows:
             hits = (one == said).astype(np.float64), (other == said).astype(np.float64)
-            test = paired_randomisation(hits[1], hits[0], seed=seed)
+            test = paired_test(hits[1], hits[0], seed=seed)
             found[metric] = BesidePeople(float(hits[0].mean()), float(hits[1].mean()), len(rows), test.p)
     return found

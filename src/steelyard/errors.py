@@ -6,6 +6,7 @@
     │   └── InputErrors         several at once, each with its place
     ├── WrongType               yours: an object of a kind that cannot be used here (also a TypeError)
     ├── MissingExtra            the installation's: says what to install (also an ImportError)
+    ├── Stopped                 nobody's: a job was stopped or lost its workers, and can be gone on with
     ├── AskFailed               the endpoint's, or a limit of yours: no reply to be had
     └── BadReply                the judge's: a reply that cannot be used
 
@@ -82,6 +83,10 @@ class MissingExtra(SteelyardError, ImportError):
         super().__init__(f"{module} is not installed: pip install 'steelyard[{extra}]'")
 
 
+class Stopped(SteelyardError):
+    """A job ended before it was done; started again, it goes on where it was left."""
+
+
 class AskFailed(SteelyardError):
     """No reply: transport, rate limit, deadline, budget or ``--offline``. ``kind`` is a short stable word."""
 
@@ -109,9 +114,12 @@ def reason_of(error: BaseException) -> str:
 
     >>> reason_of(BadReply("empty", "the reply has no text"))
     'empty: the reply has no text'
+    >>> reason_of(ValueError("no index:\\n  it is closed"))
+    'ValueError: no index: it is closed'
     """
+    words = " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())
     if isinstance(error, AskFailed | BadReply):
-        return str(error)
+        return words
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{type(error).__name__}: {words}{place}"

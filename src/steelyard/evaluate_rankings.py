@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
@@ -20,8 +19,8 @@ from .pool import Column
 from .pooling import pool_report
 from .rankings import Compat, Duplicates, Missing, Rankings, Ties
 from .rankings import Undefined as UndefinedPolicy
-from .records import Json, Qrels, Run, Sample
-from .report import DatasetNote, MetricNote, Report, versions
+from .records import Qrels, Run, Sample
+from .report import DatasetNote, MetricNote, Report, stamp, versions
 from .shelf import Asked, ask_for
 from .systems.protocols import document_ids, searcher
 from .trec import load_rankings
@@ -57,12 +56,14 @@ def evaluate_run(
     seed: int = 0,
     encoding: str = "utf-8",
     name: str = "",
+    threads: int | None = None,
 ) -> Report:
     """Measure a run against judgements.
 
     ``run`` and ``qrels`` are paths, mappings ``{query: {document: number}}`` or DataFrames. A judged query that the
     run lacks scores 0 (``missing="zero"``) and is named; a query with nothing relevant is undefined. Under
     ``compat="trec_eval"`` every value is what trec_eval 9.0.8 prints. ``by`` is ``{tag: {query: value}}``.
+    A large file is read by several ``threads``, by default one a processor; no number depends on them.
 
     Raises InputError for bad input, with file and line, and for metrics that are unknown or no ranking metrics.
 
@@ -85,12 +86,35 @@ def evaluate_run(
         relevance_level=relevance_level,
         judged_only=judged_only,
         depth=depth,
+        threads=threads,
     )
-    report = weigh(rankings, asked)
+    report = report_of(
+        rankings,
+        asked,
+        dataset=Path(fspath(qrels)).name if isinstance(qrels, str | PathLike) else "",
+        by=by,
+        cluster=cluster,
+        confidence=confidence,
+        seed=seed,
+    )
     report.system = name or (rankings.run_id if isinstance(run, str | PathLike) else "")
-    report.dataset = DatasetNote(
-        name=Path(fspath(qrels)).name if isinstance(qrels, str | PathLike) else "", digest=_digest(rankings)
-    )
+    report.run = stamp(started)
+    return report
+
+
+def report_of(
+    rankings: Rankings,
+    asked: Sequence[Asked],
+    *,
+    dataset: str,
+    by: Tags | None = None,
+    cluster: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Report:
+    """The report of rankings that are joined with their judgements."""
+    report = weigh(rankings, asked)
+    report.dataset = DatasetNote(name=dataset, digest=_digest(rankings))
     if by:
         report.samples = [
             Sample(id=query, tags={tag: values[query] for tag, values in by.items() if query in values})
@@ -98,7 +122,6 @@ def evaluate_run(
         ]
     clusters = None if cluster is None else [cluster.get(query, f"(none {query})") for query in report.ids]
     pool_report(report, by=list(by or ()), clusters=clusters, confidence=confidence, seed=seed)
-    report.run = stamp(started)
     return report
 
 
@@ -134,7 +157,6 @@ def evaluate_retrieval(
     (1, True)
     """
     started = time.time()
-    search = searcher(retriever)
     if not k_values or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in k_values):
         raise InputError(f"k_values={k_values!r}: expected whole numbers of at least 1")
     asked = ranking_metrics(_at_every_k(metrics, k_values))
@@ -148,6 +170,7 @@ def evaluate_retrieval(
     }
     if not scorable:
         raise InputError(_why_nothing(qrels, queries))
+    search = searcher(retriever, [queries[query] for query in scorable])
     run: dict[str, dict[str, float]] = {}
     repeats = 0
     for query in scorable:
@@ -239,7 +262,8 @@ def _warnings(rankings: Rankings) -> list[str]:
         )
     if counts.tied:
         order = "the order given" if rankings.policy.ties == "given" else "document id, descending"
-        lines.append(f"{counts.tied} queries have tied scores; ties are broken by {order}")
+        others = "other orders: --tied-orders"
+        lines.append(f"{counts.tied} queries have tied scores; ties are broken by {order} ({others})")
     if counts.duplicates:
         lines.append(f"{counts.duplicates} repeated documents were removed; each counts once, at its best rank")
     if rankings.policy.drop_self:
@@ -287,11 +311,3 @@ def _why_nothing(qrels: Qrels, queries: Mapping[str, str]) -> str:
 def _name_of(retriever: object) -> str:
     own = getattr(retriever, "name", None) or getattr(retriever, "__name__", None)
     return own if isinstance(own, str) and own != "<lambda>" else type(retriever).__name__
-
-
-def stamp(started: float) -> dict[str, Json]:
-    """When a run started and how long it took."""
-    return {
-        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.time() - started, 3),
-    }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,17 +16,18 @@ from .calls import Patience
 from .collect import Collected, collect
 from .dataset import Dataset, digest_of
 from .errors import InputError
-from .evaluate_rankings import stamp
 from .evaluate_samples import evaluate_rag
+from .ir_collections import named
 from .ledger import Ledger
 from .metric import Metric
 from .pool import Column
 from .pooling import clusters_of, pool_report
 from .records import Sample, Span
-from .report import DatasetNote, Report
+from .report import DatasetNote, Report, stamp
 from .samples import read_samples
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping
+from .weighing import Weighing
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -102,6 +104,7 @@ def evaluate_system(
         if metrics is None
         else list(_listed(metrics))
     )
+    check_metrics(wanted, judge=judge, embedder=embedder, thresholds=thresholds)
     own_ledger = Ledger(ledger) if identity is not None else None
     keeping = None if own_ledger is None or identity is None else Keeping(own_ledger, identity, offline=offline)
     try:
@@ -155,6 +158,26 @@ def evaluate_system(
     return report
 
 
+def aevaluate_system(system: object, dataset: object, **options: object) -> Awaitable[Report]:
+    """``evaluate_system`` for callers with an event loop."""
+    return asyncio.to_thread(evaluate_system, system, dataset, **options)  # type: ignore[arg-type]
+
+
+def check_metrics(
+    metrics: Sequence[object],
+    *,
+    judge: LLMJudge | str | None,
+    embedder: Embedder | str | None,
+    thresholds: Mapping[str, float] | None = None,
+) -> None:
+    """Whether metrics can be measured at all, before a system is asked anything."""
+    weighing = Weighing(metrics, judge=judge, embedder=embedder, thresholds=thresholds)
+    if weighing.judged:
+        from .judging import Judging
+
+        Judging(judge=judge, embedder=embedder, ledger=":memory:").columns(weighing.judged, [])
+
+
 def score_collected(collected: Collected, metrics: Sequence[object], **options: object) -> Report:
     """Score the samples that a system did not fail on; the others are failed in every column, and it is not pooled."""
     good = [row for row in range(len(collected.samples)) if row not in collected.failed]
@@ -198,7 +221,7 @@ _PLURALS = {
 
 def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Set:
     """A dataset in any of its forms: a ``Dataset``, a path (a BEIR folder, a dataset's JSON, a file or folder of
-    samples), samples, or columns by name."""
+    samples, ``ir_datasets:NAME``), samples, or columns by name."""
     if isinstance(dataset, Set):
         return dataset
     if isinstance(dataset, str | PathLike):
@@ -218,7 +241,7 @@ def _read_path(path: Path, fields: Mapping[str, str] | None, encoding: str) -> S
     corpus = None
     if path.is_dir() and (path / "samples.jsonl").is_file():
         samples, name = read_samples(path / "samples.jsonl", fields=fields, encoding=encoding), path.name
-    elif path.is_dir() or path.suffix == ".json":
+    elif path.is_dir() or path.suffix == ".json" or named(path) is not None:
         loaded = Dataset.load(path, fields=fields, encoding=encoding)
         samples, corpus = loaded.samples(), loaded.corpus
         return Set(samples, DatasetNote(loaded.name, loaded.version, digest_of(samples)), corpus)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from .ledger import Ledger
+from .folder import folder_at
+from .ledger import MEMORY, Keeper, Ledger
+from .segments import Segments
 
 
 class Exchange(Struct, frozen=True):
@@ -18,16 +20,31 @@ class Exchange(Struct, frozen=True):
     facts: str
 
 
-def exchanges(keys: Iterable[str], path: Path | None = None) -> list[Exchange | None]:
-    """The exchange of each ledger key, None for what the ledger has not; an embedding has no prompt to show."""
-    ledger = Ledger(path)
+def exchanges(keys: Iterable[str], path: str | Path | None = None) -> list[Exchange | None]:
+    """The exchange of each ledger key, None for what the ledger has not; an embedding has no prompt to show.
+
+    ``path`` is a ledger, or the folder or URL of a job.
+    """
+    keys = list(keys)
+    job = path is not None and ("://" in str(path) or Path(path).is_dir())
+    ledger: Keeper = _job_ledger(str(path), keys) if job else Ledger(None if path is None else Path(path))
     try:
         return [_exchange(ledger, key) for key in keys]
     finally:
         ledger.close()
 
 
-def _exchange(ledger: Ledger, key: str) -> Exchange | None:
+def _job_ledger(name: str, keys: Iterable[str]) -> Keeper:
+    """The first of the parts' ledgers that has one of the keys: a score asks nothing outside of its own part."""
+    folder = folder_at(name)
+    for part in folder.list("ledger"):
+        ledger = Segments(folder, f"ledger/{part}")
+        if any(ledger.reply(key) or ledger.unusable(key) for key in keys):
+            return ledger
+    return Ledger(MEMORY)
+
+
+def _exchange(ledger: Keeper, key: str) -> Exchange | None:
     unusable = ledger.unusable(key)
     bad = "; ".join(f"unusable reply ({one.kind}: {one.message}): {one.reply or ''}" for one in unusable)
     entry = ledger.reply(key)

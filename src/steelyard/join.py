@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import error as StructError  # noqa: N812 - a class, named like one
 from struct import pack_into
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,10 @@ class Found:
     """Documents retrieved for each judged query, -1 where the run lacks the query."""
     tied: BoolArray
     """Judged queries with documents of equal score."""
+    firsts: IntArray
+    """Rank of the first of the documents that share the score of each row's, itself where it is alone."""
+    sizes: IntArray
+    """How many documents share that score."""
     ignored: list[str] = field(default_factory=list)
     duplicates: int = 0
     run_id: str = "steelyard"
@@ -45,12 +49,28 @@ class Found:
     @classmethod
     def nothing(cls, judgements: Judgements) -> Found:
         """The state before any query was read."""
-        size = len(judgements.queries)
+        size, rows = len(judgements.queries), len(judgements.docs)
         return cls(
-            np.zeros(len(judgements.docs), dtype=np.int64),
+            np.zeros(rows, dtype=np.int64),
             np.full(size, -1, dtype=np.int64),
             np.zeros(size, dtype=np.bool_),
+            np.zeros(rows, dtype=np.int64),
+            np.zeros(rows, dtype=np.int64),
         )
+
+    def take(self, placed: Placed, rows: IntArray) -> None:
+        """Put down where the hits of some rows are."""
+        self.ranks[rows], self.firsts[rows], self.sizes[rows] = placed.ranks, placed.firsts, placed.sizes
+
+
+class Placed(NamedTuple):
+    """Where hits are: their ranks, the ranks from which on their scores are shared, by how many documents, and which
+    groups hold equal scores."""
+
+    ranks: IntArray
+    firsts: IntArray
+    sizes: IntArray
+    tied: BoolArray
 
 
 def join(run: Run, qrels: Qrels | Judgements, policy: Policy | None = None) -> Rankings:
@@ -124,7 +144,7 @@ def _place_batch(
         names = list(batch[group][1])
         return [names[position] for position in positions]
 
-    ranks, tied = place(
+    placed = place(
         single(scores) if policy.trec else scores,
         starts,
         np.array(groups, dtype=np.int64),
@@ -134,9 +154,9 @@ def _place_batch(
         given=policy.ties == "given",
     )
     queries = np.array([at for at, _ in batch], dtype=np.int64)
-    found.ranks[hits] = ranks
+    found.take(placed, np.array(hits, dtype=np.intp))
     found.retrieved[queries] = sizes
-    found.tied[queries] = tied
+    found.tied[queries] = placed.tied
 
 
 def _no_number(batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements) -> InputError:
@@ -163,8 +183,8 @@ def place(
     ids: Callable[[int, list[int]], list[Id]],
     *,
     given: bool = False,
-) -> tuple[IntArray, BoolArray]:
-    """Ranks of some documents, the hits, within their groups, and which groups hold equal scores.
+) -> Placed:
+    """Ranks of some documents, the hits, within their groups, and with whom they are tied.
 
     ``scores`` of group g are rows ``starts[g]:starts[g+1]``. A hit is known by its group and its score; its id
     and the ids at positions of a group are asked for only where scores are equal.
@@ -172,8 +192,10 @@ def place(
     ordered, tied = _descending(scores, starts)
     low, high = starts[groups], starts[groups + 1]
     places = _first_not_above(ordered, low, high, hit_scores)
-    ranks = places - low + 1
+    firsts = places - low + 1
+    ranks, sizes = firsts.copy(), np.ones(len(places), dtype=np.int64)
     shared = (places + 1 < high) & (ordered[np.minimum(places + 1, high - 1)] == hit_scores)
+    sizes[shared] += _last_equal(ordered, places[shared], high[shared], hit_scores[shared]) - places[shared]
     seen: dict[tuple[int, int], list[Id]] = {}
     for hit in np.flatnonzero(shared).tolist():
         group, first = int(groups[hit]), int(places[hit])
@@ -182,7 +204,7 @@ def place(
             names = ids(group, level.tolist())
             seen[group, first] = names if given else sorted(names, reverse=True)
         ranks[hit] += seen[group, first].index(hit_id(hit))
-    return ranks, tied
+    return Placed(ranks, firsts, sizes, tied)
 
 
 def _descending(scores: Scores, starts: IntArray) -> tuple[Scores, BoolArray]:
@@ -213,6 +235,17 @@ def _first_not_above(ordered: Scores, low: IntArray, high: IntArray, sought: Sco
         above = ordered[middle] > sought
         low = np.where(above, middle + 1, low)
         high = np.where(above, high, middle)
+    return low
+
+
+def _last_equal(ordered: Scores, low: IntArray, high: IntArray, sought: Scores) -> IntArray:
+    """For each hit the last place in its stretch that has the score sought, as its first place, ``low``, has."""
+    low, high = low.copy(), high - 1
+    while (low < high).any():
+        middle = (low + high + 1) >> 1
+        equal = ordered[middle] == sought
+        low = np.where(equal, middle, low)
+        high = np.where(equal, high, middle - 1)
     return low
 
 
@@ -257,6 +290,8 @@ def assemble(rows: Judgements, found: Found, policy: Policy) -> Rankings:
         starts=starts,
         ranks=ranks[order],
         grades=rows.grades[order],
+        level_firsts=found.firsts[order],
+        level_sizes=found.sizes[order],
         judged_starts=_starts(renumbered[query[judged]], size),
         judged=rows.grades[judged],
         top_grade=float(max(np.max(rows.grades, where=real, initial=0.0), 0.0)),

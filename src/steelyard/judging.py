@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -16,7 +16,8 @@ from .engine import Cell, Engine, Result
 from .errors import AskFailed, BadReply, InputError, reason_of
 from .flow import Flow
 from .judge import LLMJudge, judge_of
-from .ledger import ledger_path
+from .ledger import Keeper, ledger_path
+from .pace import Pacing
 from .plan import Plan, absent, plan_of
 from .pool import Column
 from .records import Json, Sample, Undefined, Usage, Value
@@ -42,13 +43,14 @@ class Judging:
         *,
         judge: LLMJudge | str | None,
         embedder: Embedder | str | None,
-        ledger: str | Path | None = None,
+        ledger: Keeper | str | Path | None = None,
         concurrency: int = 16,
         repeats: int = 1,
         budget: float | None = None,
         max_calls: int | None = None,
         offline: bool = False,
         strict: bool = False,
+        paces: Mapping[str, Pacing] | None = None,
         progress: Progress | None = None,
     ) -> None:
         if repeats < 1:
@@ -57,7 +59,7 @@ class Judging:
         self.embedder = None if embedder is None else embedder_of(embedder)
         self.repeats, self.strict = repeats, strict
         self.usage, self.warnings = Usage(), list[str]()
-        self.ledger = str(ledger_path(ledger))
+        self.ledger = str(ledger_path(ledger)) if ledger is None or isinstance(ledger, str | Path) else ""
         self._engine = Engine(
             self.judge,
             self.embedder,
@@ -66,6 +68,7 @@ class Judging:
             budget=budget,
             max_calls=max_calls,
             offline=offline,
+            paces=paces,
             progress=progress,
         )
 
@@ -79,12 +82,12 @@ class Judging:
             assert isinstance(key, Key)
             if self.strict and result.error is not None:
                 raise result.error
-            self.usage += result.usage
             draws = waiting.setdefault((key.metric, key.row), [None] * self.repeats)
             draws[key.repeat] = result
             if all(draw is not None for draw in draws):
                 del waiting[key.metric, key.row]
                 _settle(columns[key.metric], key.row, [draw for draw in draws if draw is not None])
+        self.usage = usage_of(columns)
         self.warnings = list(self._engine.notes)
         return {one.label: column for one, column in zip(asked, columns, strict=True)}
 
@@ -129,6 +132,11 @@ class Judging:
                     yield Cell(Key(at, row, repeat), start, repeat)
 
 
+def usage_of(columns: Iterable[Column]) -> Usage:
+    """What all cells used. It is summed row by row, so that costs come out equal however the cells came in."""
+    return sum((column.usage[row] for column in columns for row in sorted(column.usage)), Usage())
+
+
 def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
     """Put the draws of one cell into its column: their mean, or why there is none."""
     usage, requests = Usage(), list[str]()
@@ -156,7 +164,7 @@ def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
     if evidence | first.evidence:
         column.evidence[row] = {**first.evidence, **evidence}
     if len(draws) > 1:
-        column.draws[row] = [one.value if isinstance(one, Value) else None for one in outcomes]
+        column.draws[row] = [float(one.value) if isinstance(one, Value) else None for one in outcomes]
     if not values:
         assert isinstance(first, Undefined)
         column.undefined[row] = first.reason
@@ -164,7 +172,7 @@ def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
     column.values[row] = math.fsum(one.value for one in values) / len(values)
     parts = [one.parts for one in values if one.parts is not None]
     if len(parts) == len(values):
-        column.parts[row] = (sum(part[0] for part in parts), sum(part[1] for part in parts))
+        column.parts[row] = (float(sum(part[0] for part in parts)), float(sum(part[1] for part in parts)))
 
 
 def _failure(error: Exception) -> dict[str, Json]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import InputError
+from .ir_collections import named
 from .lines import peek, read_utf8, suffix_of
 from .rows import FORMATS, Bad, decode_json
 from .testcases import YAML
@@ -21,6 +22,8 @@ _QRELS_HEADS = ("query-id", "query_id", "qid", "q_id")
 def kind_of(path: Path, encoding: str = "utf-8") -> str:
     """The kind of a file, by suffix and content. Raises InputError where neither tells."""
     suffix = suffix_of(path)
+    if named(path) is not None:
+        return "dataset"
     if path.is_dir():
         if not any((path / f"queries.jsonl{end}").is_file() for end in ("", ".gz", ".zst")):
             raise InputError("a folder without queries.jsonl is no BEIR folder", path=path)

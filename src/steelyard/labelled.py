@@ -134,6 +134,28 @@ def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool =
     )
 
 
+def by_system(labels: Sequence[Label], report: Report, baseline: Report) -> tuple[list[Label], list[Label]]:
+    """The labels of each of two systems; labels that name none are the report's."""
+    if report.system == baseline.system:
+        raise InputError("the two reports name the same system: give the labels of the baseline as baseline_labels")
+    theirs = [label for label in labels if label.system == baseline.system]
+    return [label for label in labels if label.system in {"", report.system}], theirs
+
+
+def check_baseline(report: Report, baseline: Report, labels: Sequence[Label]) -> None:
+    """InputError where the difference of two systems cannot be corrected: other data, or no labels of the second."""
+    if baseline.dataset.digest != report.dataset.digest:
+        raise InputError(
+            f"the two reports weigh other data: {report.dataset.digest or 'no digest'} and"
+            f" {baseline.dataset.digest or 'none'}"
+        )
+    if all(label.value is None for label in labels):
+        raise InputError(
+            f"no labels of {baseline.system or 'the second system'}: give them as baseline_labels (--baseline-labels),"
+            " or in a column system"
+        )
+
+
 def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 

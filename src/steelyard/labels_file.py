@@ -21,7 +21,7 @@ from .cells import escape, unescape, write_cells
 from .errors import InputError
 from .lines import suffix_of, writing
 from .names import did_you_mean
-from .rows import Row, format_of, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
+from .rows import Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
 
 File: TypeAlias = "str | PathLike[str]"
 
@@ -43,6 +43,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "drawn": ("drawn",),
 }
 """How columns of labels are named; of several that fit, the first counts."""
+
+
+SHEETS = (".csv", ".tsv", ".jsonl", ".ndjson")
+"""What a sheet's name may end in."""
 
 
 class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -165,7 +169,10 @@ def value_of(value: object) -> float | None:
 
 
 def _share(value: object) -> float | None:
-    number = value_of(value)
+    try:
+        number = value_of(value)
+    except InputError as error:
+        raise InputError(error.message.replace("a number, yes or no", "a share in (0, 1]"), field="share") from None
     if number is not None and not 0 < number <= 1:
         raise InputError(f"expected a share in (0, 1], found {number:g}", field="share")
     return number
@@ -196,8 +203,7 @@ class Sheet:
     def read(cls, path: File) -> Sheet:
         """A sheet from CSV, TSV or JSONL."""
         where = Path(path)
-        if format_of(where) not in {"csv", "tsv", "jsonl"}:
-            raise InputError("a sheet is .csv, .tsv or .jsonl", path=where)
+        _check_format(where)
         rows: list[dict[str, str | None]] = []
         for row in rows_of_file(where):
             _label(row)
@@ -214,6 +220,8 @@ class Sheet:
 
     def column(self, field: str) -> str:
         """The sheet's own name of a column such as ``value``."""
+        if not self.columns:
+            raise InputError("the sheet is empty", path=self.path)
         folded = {name.strip().casefold(): name for name in self.columns}
         found = next((folded[name] for name in COLUMNS[field] if name in folded), None)
         if found is None:
@@ -222,6 +230,7 @@ class Sheet:
 
     def save(self) -> None:
         """Write the sheet: whole, or not at all."""
+        _check_format(self.path)
         form = suffix_of(self.path)
         with writing(self.path) as file:
             if form in {".jsonl", ".ndjson"}:
@@ -234,6 +243,11 @@ class Sheet:
                 for row in self.rows
             )
             write_cells(file, self.columns, lines, "\t" if form == ".tsv" else ",")
+
+
+def _check_format(path: Path) -> None:
+    if suffix_of(path) not in SHEETS:
+        raise InputError(f"a sheet is {', '.join(SHEETS[:-1])} or {SHEETS[-1]}", path=path)
 
 
 def _plain(value: object) -> bool:

@@ -14,7 +14,7 @@ from .comparison import MetricDelta
 from .errors import InputError
 from .records import Estimate
 from .report import Report
-from .significance import holm, letters, paired_randomisation
+from .significance import holm, letters, paired_test
 
 
 class Place(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Place(Struct, frozen=True):
 def line_up(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0) -> list[Place]:
     """Every metric of every system, metric by metric; the first report is the baseline.
 
-    p-values are the paired randomisation test's, adjusted by Holm over all metrics and systems (deltas), and over all
+    p-values are ``paired_test``'s, adjusted by Holm over all metrics and systems (deltas), and over all
     metrics and pairs of systems (letters).
     """
     names = _names(reports)
@@ -87,4 +87,4 @@ def _p(first: Report, second: Report, label: str, seed: int) -> float | None:
     left = first.columns[label].values[[a for a, _ in rows]]
     right = second.columns[label].values[[b for _, b in rows]]
     both = ~(np.isnan(left) | np.isnan(right))
-    return paired_randomisation(left[both], right[both], seed=seed).p if both.any() else None
+    return paired_test(left[both], right[both], seed=seed).p if both.any() else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 from typing import NamedTuple
 
 from .english import CLITICS, NUMERALS
@@ -108,12 +107,12 @@ def forms_in(text: str) -> list[Form]:
     """
     if not text.isascii() or _SUFFIXED.search(text):
         return _placed(text)[1]
-    return [_form(word) for word in _ASCII.findall(text)]
+    return list(map(_FORMS.__getitem__, _ASCII.findall(text)))
 
 
 def _placed(text: str) -> tuple[list[tuple[int, int]], list[Form]]:
     places = [match.span() for match in _ASCII.finditer(text)] if text.isascii() else _places(text)
-    found = [_form(text[a:b]) for a, b in places]
+    found = [_FORMS[text[a:b]] for a, b in places]
     suffixed = [
         at
         for at, one in enumerate(found)
@@ -139,7 +138,6 @@ def _places(text: str) -> list[tuple[int, int]]:
     return places
 
 
-@lru_cache(maxsize=1 << 16)
 def _form(word: str) -> Form:
     form = word.lower()
     if not word.isascii():
@@ -151,3 +149,16 @@ def _form(word: str) -> Form:
         return Form(value, stem([value])[0], value, True)
     carries = (len(form) > 1 or not form.isascii()) and form not in ENGLISH and form not in CLITICS
     return Form(form, stem([form])[0], NUMERALS.get(form), carries)
+
+
+class _Forms(dict[str, Form]):
+    """The forms of words, remembered; forgotten all at once when there are too many."""
+
+    def __missing__(self, word: str) -> Form:
+        if len(self) > 1 << 17:
+            self.clear()
+        self[word] = form = _form(word)
+        return form
+
+
+_FORMS = _Forms()

@@ -144,11 +144,17 @@ def prefer(
     """
     if len(systems) < 2:
         raise InputError("two systems or more are compared")
+    if limit is not None and limit < 1:
+        raise InputError(f"limit={limit}: must be at least 1")
     samples = {name: _samples(source, fields, limit) for name, source in systems.items()}
+    if empty := [name for name, rows in samples.items() if not rows]:
+        raise InputError(f"{empty[0]} has no samples")
     tags = (by,) if isinstance(by, str) else tuple(by or ())
     duels, warnings, usage, told = [], list[str](), Usage(), ""
     for a, b in combinations(samples, 2):
         pairs = _paired(a, samples[a], b, samples[b])
+        for tag in tags:
+            check_tag(tag, [sample.tags for sample in pairs])
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
         if lost:
             warnings.append(f"{a}, {b}: {lost} samples stand on one side only and are left out")
@@ -220,7 +226,6 @@ def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float
     slices = {}
     carried = [sample.tags for sample in report.samples]
     for tag in tags:
-        check_tag(tag, carried)
         for value, rows in groups(carried, tag).items():
             kept = [verdicts[row] for row in rows if row in verdicts]
             slices[f"{tag}={value}"] = _counted(a, b, kept, confidence, seed)

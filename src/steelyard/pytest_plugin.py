@@ -14,6 +14,7 @@ from typing import Protocol
 import pytest
 
 from .gate import rules
+from .reasons import reason_of
 from .report import Report
 
 WORST = 10
@@ -105,11 +106,7 @@ def worst(report: Report, label: str) -> list[str]:
         if value == value  # noqa: PLR0124 - NaN is a row without a score
     ]
     return [
-        f"  {label}: {report.ids[row]} scored {abs(value):.4f}{_why(report, label, row)}"
+        f"  {label}: {report.ids[row]} scored {abs(value):.4f}" + (f": {why}" if why else "")
         for value, row in sorted(scored)[:WORST]
+        for why in [reason_of(report, row, label)]
     ]
-
-
-def _why(report: Report, label: str, row: int) -> str:
-    evidence = report.columns[label].evidence.get(row)
-    return f": {str(evidence)[:200]}" if evidence else ""

@@ -9,6 +9,7 @@ For writers of measures, with Q queries and n judged retrieved documents ("hits"
     rankings.queries       Q ids, sorted                     rankings.retrieved   (Q,) documents retrieved
     rankings.starts        (Q+1,) hits of query q are rows starts[q]:starts[q+1]
     rankings.ranks         (n,) ranks from 1                 rankings.grades      (n,) grades as judged
+    rankings.level_firsts  (n,) rank at which the documents of a hit's score begin; level_sizes: how many there are
     rankings.query         (n,) index of the hit's query     rankings.gains       (n,) grades, 0 where negative
     rankings.relevant(rel) (n,) bool                         rankings.num_relevant(rel)   (Q,) R of the qrels
     rankings.nonrelevant(rel), num_nonrelevant(rel)          judged and not relevant
@@ -72,6 +73,8 @@ class Rankings:
     starts: IntArray
     ranks: IntArray
     grades: FloatArray
+    level_firsts: IntArray
+    level_sizes: IntArray
     judged_starts: IntArray
     judged: FloatArray
     top_grade: float

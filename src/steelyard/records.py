@@ -7,6 +7,7 @@ JSON. Undefined is not zero and failed is not wrong: a score carries its status,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -161,3 +162,21 @@ class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def total(self) -> int:
         """All samples: scored, undefined and failed."""
         return self.n + self.undefined + self.failed
+
+    def __str__(self) -> str:
+        """One line: value, interval, n, and what is not in it.
+
+        >>> print(Estimate(metric="map", value=0.5, n=8, low=0.25, high=0.75, undefined=1))
+        map 0.5000 (0.2500 – 0.7500, 95 %), n 8, 1 undefined
+        """
+        value = "–" if self.value is None else f"{self.value:.4f}"
+        known = self.low is not None and self.high is not None
+        ends = f" ({self.low:.4f} – {self.high:.4f}, {100 * self.confidence:g} %)" if known else ""
+        others = [
+            f"{count} {word}" for word, count in (("undefined", self.undefined), ("failed", self.failed)) if count
+        ]
+        return ", ".join([f"{self.metric} {value}{ends}", f"n {self.n}", *others])
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return f"<strong>{escape(self.metric)}</strong>{escape(str(self)[len(self.metric) :])}"

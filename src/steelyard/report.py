@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 import platform
+import time
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = "steelyard-report/1"
+
+COMMAND: ContextVar[str] = ContextVar("command", default="")
+"""The command line that is being run, if one is: reports say what made them."""
 
 
 class MetricNote(Struct, frozen=True, omit_defaults=True):
@@ -202,6 +208,12 @@ class Report:
 
         return pl.DataFrame({"id": self.ids, **{label: _plain(column) for label, column in self.columns.items()}})
 
+    def to_mlflow(self, *, run_name: str | None = None, experiment: str | None = None) -> str:
+        """Log numbers, parameters and the report itself to MLflow (extra ``mlflow``); the id of the run."""
+        from .render.mlflow import log
+
+        return log(self, run_name=run_name, experiment=experiment)
+
     def to_json(self) -> bytes:
         """The report as strict JSON."""
         from .report_json import encode
@@ -241,6 +253,15 @@ def versions() -> dict[str, str]:
     from . import __version__
 
     return {"steelyard": __version__, "python": platform.python_version(), "numpy": np.__version__}
+
+
+def stamp(started: float) -> dict[str, Json]:
+    """When a run started, how long it took, and the command that asked for it, where one did."""
+    told: dict[str, Json] = {
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - started, 3),
+    }
+    return {**told, "command": COMMAND.get()} if COMMAND.get() else told
 
 
 def digest_json(value: object) -> str:

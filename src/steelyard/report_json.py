@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 class _Column(Struct, omit_defaults=True):
     values: list[float | None]
-    undefined: dict[str, str] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    evidence: dict[str, dict[str, Json]] = field(default_factory=dict)
-    parts: dict[str, tuple[float, float]] = field(default_factory=dict)
-    requests: dict[str, list[str]] = field(default_factory=dict)
-    usage: dict[str, Usage] = field(default_factory=dict)
-    draws: dict[str, list[float | None]] = field(default_factory=dict)
+    undefined: dict[int, str] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    evidence: dict[int, dict[str, Json]] = field(default_factory=dict)
+    parts: dict[int, tuple[float, float]] = field(default_factory=dict)
+    requests: dict[int, list[str]] = field(default_factory=dict)
+    usage: dict[int, Usage] = field(default_factory=dict)
+    draws: dict[int, list[float | None]] = field(default_factory=dict)
 
 
 class _Saved(Struct, omit_defaults=True):
@@ -85,12 +85,15 @@ def encode(report: Report) -> bytes:
 
 
 def _steady(usage: Usage) -> Usage:
+    if not usage.cached and not usage.seconds:
+        return usage
     return msgspec.structs.replace(usage, calls=usage.calls + usage.cached, cached=0, seconds=0.0)
 
 
 def _saved(column: Column) -> _Column:
-    def keyed(rows: Mapping[int, T]) -> dict[str, T]:
-        return {str(row): rows[row] for row in sorted(rows)}
+    def keyed(rows: dict[int, T]) -> dict[int, T]:
+        places = list(rows)
+        return rows if places == sorted(places) else {row: rows[row] for row in sorted(rows)}
 
     return _Column(
         [None if math.isnan(value) else value for value in column.values.tolist()],
@@ -117,7 +120,7 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
     if plain["format"] != FORMAT:
         raise InputError(f"written in {plain['format']!r}; this version reads {FORMAT!r}", path=path, field="format")
     try:
-        saved = msgspec.convert(plain, _Saved)
+        saved = msgspec.convert(plain, _Saved, str_keys=True)
     except msgspec.ValidationError as error:
         raise InputError(f"not a whole report: {error}", path=path) from None
     return Report(
@@ -142,18 +145,15 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
 
 
 def _loaded(saved: _Column) -> Column:
-    def keyed(rows: Mapping[str, T]) -> dict[int, T]:
-        return {int(row): value for row, value in rows.items()}
-
     return Column(
         np.array([math.nan if value is None else value for value in saved.values], dtype=np.float64),
-        keyed(saved.undefined),
-        keyed(saved.failed),
-        keyed(saved.evidence),
-        keyed(saved.parts),
-        keyed(saved.requests),
-        keyed(saved.usage),
-        keyed(saved.draws),
+        saved.undefined,
+        saved.failed,
+        saved.evidence,
+        saved.parts,
+        saved.requests,
+        saved.usage,
+        saved.draws,
     )
 
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .dataset import digest_of
 from .errors import InputError
 from .evaluate_system import read_set
 from .lines import read_lines
@@ -33,10 +34,11 @@ WIDTH, AROUND = 100, 300
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """What was decided on an item; the texts are those of an edit."""
+    """What was decided on an item; the texts are those of an edit. ``item`` is the digest of what was looked at."""
 
     id: str
     verdict: Verdict
+    item: str = ""
     user_input: str | None = None
     reference: str | None = None
     note: str = ""
@@ -52,10 +54,12 @@ class Review:
         self.out = out or folder / f"{stem}reviewed.jsonl"
         self.log = folder / f"{stem}review.jsonl"
         self.decisions: dict[str, Decision] = {}
-        known = {sample.id for sample in self.samples}
-        for decision in self._logged():
-            if decision.id in known:
+        self._digests = {sample.id: digest_of([sample]) for sample in self.samples}
+        logged = {decision.id: decision for decision in self._logged()}
+        for decision in logged.values():
+            if decision.id in self._digests and decision.item in ("", self._digests[decision.id]):
                 self.decisions[decision.id] = decision
+        self.stale = len(logged) - len(self.decisions)
 
     def __enter__(self) -> Review:
         return self
@@ -113,15 +117,16 @@ class Review:
     def __str__(self) -> str:
         counts = Counter(decision.verdict for decision in self.decisions.values())
         edited = sum(one.user_input is not None or one.reference is not None for one in self.decisions.values())
+        stale = f"; {self.stale} earlier decisions are on items that are no longer in the set" if self.stale else ""
         return (
             f"{counts['accept']} accepted ({edited} edited), {counts['reject']} rejected, {self.left} left;"
-            f" accepted items are in {self.out}"
+            f" accepted items are in {self.out}{stale}"
         )
 
     def _decide(self, sample: Sample, key: str, read: Read) -> None:
         if key == "s":
             return
-        decision = Decision(sample.id, "reject" if key == "r" else "accept")
+        decision = Decision(sample.id, "reject" if key == "r" else "accept", self._digests[sample.id])
         if key == "r":
             decision = replace(decision, note=(read("why (may be blank) > ") or "").strip())
         elif key == "e":

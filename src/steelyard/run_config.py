@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -42,17 +45,16 @@ def plan(config: Config, *, base: Path) -> Plan:
     )
 
 
-def run(config: Config, *, base: Path, progress: Progress | None = None) -> Outcome:
+def run(
+    config: Config, *, base: Path, rates: Mapping[str, float] | None = None, progress: Progress | None = None
+) -> Outcome:
     """Score, pool, hold against the thresholds, and write the outputs (relative to ``base``)."""
-    asked = settings(config)
-    thresholds = {one.name: one.threshold for one in asked if one.threshold is not None}
-    rates = {one.name: one.pass_rate for one in asked if one.pass_rate is not None}
     report = evaluate_rag(
         read_samples(config.data, fields=config.fields or None, encoding=config.encoding),
-        metrics=[one.name for one in asked],
+        metrics=[one.name for one in settings(config)],
         judge=judge_in(config),
         embedder=embedder_in(config),
-        thresholds=thresholds,
+        thresholds=thresholds_in(config),
         by=config.by,
         cluster=config.cluster,
         concurrency=config.workers,
@@ -64,12 +66,38 @@ def run(config: Config, *, base: Path, progress: Progress | None = None) -> Outc
         confidence=config.confidence,
         seed=config.seed,
         name=config.name,
-        dataset=", ".join(Path(path).name for path in config.data),
+        dataset=dataset_in(config),
+        rates=rates,
         progress=progress,
     )
-    found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
-    write(report, config, base / config.outputs.dir, found)
+    return held(report, config, base / config.outputs.dir)
+
+
+def held(report: Report, config: Config, folder: Path) -> Outcome:
+    """A report held against the thresholds of its configuration, and written into a folder with the outputs."""
+    asked = settings(config)
+    rates = {one.name: one.pass_rate for one in asked if one.pass_rate is not None}
+    found = rules(report, thresholds=thresholds_in(config), pass_rates=rates, max_failed=config.max_failed)
+    write(report, config, folder, found)
     return Outcome(report, found)
+
+
+def thresholds_in(config: Config) -> dict[str, float]:
+    """The thresholds of a configuration by metric."""
+    return {one.name: one.threshold for one in settings(config) if one.threshold is not None}
+
+
+def endpoints_in(config: Config) -> dict[str, str]:
+    """The addresses that a configuration asks, by how it names them and by their short names."""
+    from .embedder import embedder_of
+    from .judge import OPENAI, judge_of
+
+    judge, embedder = judge_in(config), embedder_in(config)
+    asked = [judge_of(judge)] if judge is not None else []
+    found = {str(one).partition("#")[0]: one.url for one in asked}
+    if embedder is not None:
+        found[str(embedder_of(embedder)).partition("#")[0]] = embedder_of(embedder).url
+    return {"openai" if url == OPENAI else urlsplit(url).netloc or name: url for name, url in found.items() if url}
 
 
 def write(report: Report, config: Config, folder: Path, found: list[Rule] | None = None) -> None:
@@ -104,6 +132,29 @@ def row_of(report: Report, row: int, config: Config) -> tuple[bool, dict[str, Js
 
 def _reason(reason: str | None, evidence: dict[str, Json]) -> Json:
     return reason if reason is not None else {key: value for key, value in evidence.items() if key != "traceback"}
+
+
+def duration(plan: Plan, config: Config, rates: Mapping[str, float]) -> float:
+    """Seconds that the calls of a plan take at some rates, which endpoints keep side by side."""
+    from .embedder import embedder_of
+    from .judge import judge_of
+
+    judge, embedder = judge_in(config), embedder_in(config)
+    calls: dict[str, int] = {}
+    texts = 0
+    if embedder is not None:
+        who = embedder_of(embedder)
+        texts = math.ceil(plan.embedded / who.batch)
+        calls[who.url] = texts
+    if judge is not None:
+        url = judge_of(judge).url
+        calls[url] = calls.get(url, 0) + plan.calls - texts
+    return max((calls.get(url, 0) / rate for url, rate in rates.items()), default=0.0)
+
+
+def dataset_in(config: Config) -> str:
+    """The names of the files of a configuration."""
+    return ", ".join(Path(path).name for path in config.data)
 
 
 def ledger_in(config: Config, base: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,11 +12,9 @@ from .config import settings
 from .corpus import Corpus, read_corpus
 from .dataset import digest_of
 from .errors import InputError
-from .evaluate_samples import plan_rag
 from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
 from .line_up import Place, line_up
-from .plan import Plan
 from .report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, write
 from .samples import read_samples
@@ -37,7 +36,7 @@ class Outcome(NamedTuple):
 
 def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None = None) -> Outcome:
     """Run every variant, hold it against the thresholds, and write its report, samples and run (below ``base``)."""
-    data, corpus = _read(config)
+    data, corpus = read_data(config)
     asked = settings(config)
     thresholds = {one.name: one.threshold for one in asked if one.threshold is not None}
     rates = {one.name: one.pass_rate for one in asked if one.pass_rate is not None}
@@ -45,6 +44,7 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
     texts = corpus.texts if corpus is not None else data.corpus
     reports: list[Report] = []
     found: list[Rule] = []
+    folders = _folders([variant.name for variant in variants(config)], base / config.outputs.dir)
     with Making(corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers) as making:
         for variant in variants(config):
             workers, deadline, retries = making.patience(variant)
@@ -78,33 +78,24 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
             reports.append(report)
             own = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
             found += [replace(rule, text=f"{variant.name}: {rule.text}") for rule in own]
-            _write(report, config, base / config.outputs.dir / folder_name(variant.name))
+            _write(report, config, folders[variant.name])
     return Outcome(reports, found, line_up(reports, seed=config.seed))
 
 
-def plan_systems(config: SystemsConfig, *, base: Path) -> tuple[list[str], Plan]:
-    """What a run would ask of the systems, and of the judge for one of them, as far as can be told beforehand."""
-    data, corpus = _read(config)
-    texts = corpus.texts if corpus is not None else data.corpus or {}
-    lines = [
-        f"{variant.name}: {len(data.samples)} questions, {variant.k} results each"
-        + (", answered" if variant.answerer is not None else "")
-        for variant in variants(config)
-    ]
-    shown = list(texts.values())[: config.k]
-    likely = [
-        replace(sample, response=(sample.references or [sample.user_input or ""])[0], retrieved_contexts=shown)
-        for sample in data.samples
-    ]
-    plan = plan_rag(
-        likely,
-        metrics=[one.name for one in settings(config)],
-        judge=judge_in(config),
-        embedder=embedder_in(config),
-        ledger=ledger_in(config, base),
-        repeats=config.repeats,
-    )
-    return lines, plan
+def _folders(names: Sequence[str], out: Path) -> dict[str, Path]:
+    """A folder for every variant, told apart by a number where names become equal; made, so that a run does not end
+    where nothing can be written."""
+    found: dict[str, Path] = {}
+    for name in names:
+        plain, number = folder_name(name), 1
+        while (folder := out / (plain if number == 1 else f"{plain}-{number}")) in found.values():
+            number += 1
+        found[name] = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError((error.strerror or str(error)).lower(), path=folder) from None
+    return found
 
 
 def folder_name(variant: str) -> str:
@@ -117,7 +108,8 @@ def folder_name(variant: str) -> str:
     return kept.replace(" (", ".").replace(", ", ".").rstrip(")").replace("(", "").replace(" ", "_")
 
 
-def _read(config: SystemsConfig) -> tuple[Set, Corpus | None]:
+def read_data(config: SystemsConfig) -> tuple[Set, Corpus | None]:
+    """The questions of a configuration, and the documents: its own, or those of the folder of the questions."""
     paths = [config.data] if isinstance(config.data, str) else config.data
     fields = config.fields or None
     if len(paths) == 1:

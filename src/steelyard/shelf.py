@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """Named lists of metrics, beside trec_eval's ``all_trec``, ``official`` and ``set``."""
 
-WAYS = ("ranking", "lexical", "custom", "judged")
+WAYS = ("ranking", "lexical", "measured", "custom", "judged")
 Key = tuple[str, str]
 
 

@@ -14,6 +14,8 @@ from .records import Estimate
 from .report import Report
 
 DEFAULT = ".steelyard/runs"
+LAST = 20
+"""So many runs make a trend."""
 
 
 class Kept(Struct, frozen=True, omit_defaults=True):
@@ -25,6 +27,11 @@ class Kept(Struct, frozen=True, omit_defaults=True):
     tag: str = ""
     dataset: str = ""
     estimates: dict[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """When, which system and under which tag, in one line."""
+        return " · ".join(filter(None, (self.started[:16].replace("T", " "), self.system, self.tag)))
 
 
 class Store:
@@ -84,12 +91,27 @@ class Store:
                 raise InputError(f"not a line of the index: {error}", path=self.index, line=number) from None
         return found
 
+    def trend(self, report: Report) -> dict[str, list[tuple[str, Estimate]]]:
+        """What kept runs on the same data found, by metric of the report: their names and estimates, oldest first.
+
+        Metrics that fewer than two kept runs have are left out; of many runs the last twenty are there.
+        """
+        same = [line for line in self.lines() if report.dataset.digest and line.dataset == report.dataset.digest]
+        found = {}
+        for label in report.estimates:
+            kept = [(line.name, line.estimates[label]) for line in same if label in line.estimates]
+            runs = [(name, one) for name, one in kept if one.way == report.estimates[label].way]
+            if len(runs) > 1:
+                found[label] = runs[-LAST:]
+        return found
+
     def find(self, name: str) -> Report:
         """The report of ``latest``, ``latest:TAG``, or a digest or its beginning."""
         lines = self.lines()
-        if not lines:
-            raise InputError(f"no report is kept in {self.folder}")
         word, _, tag = name.partition(":")
+        if not lines:
+            nothing = f"no report is kept in {self.folder}"
+            raise InputError(nothing if word == "latest" else f"no such file or folder, and {nothing}", path=name)
         if word == "latest":
             fitting = [line for line in lines if not tag or line.tag == tag]
             known = ", ".join(sorted({line.tag for line in lines if line.tag})) or "none"
@@ -98,8 +120,11 @@ class Store:
         else:
             fitting = [line for line in lines if line.digest.startswith(name)]
             if len({line.digest for line in fitting}) != 1:
+                count = len({line.digest for line in fitting})
                 raise InputError(
-                    f"{len(fitting)} reports of {self.folder} begin with {name!r}: latest, latest:TAG or a digest"
+                    f"no such file or folder, and {count} reports of {self.folder} begin with it: a report is a file, a"
+                    " folder, latest, latest:TAG or a digest",
+                    path=name,
                 )
         return Report.load(self.folder / f"{fitting[-1].digest}.json")
 

@@ -62,6 +62,8 @@ class BenchmarkSuite:
     ) -> None:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise InputError(f"k={k!r}: expected a whole number of at least 1")
+        if not isinstance(dataset, Dataset):
+            raise WrongType(f"expected a Dataset, found {type(dataset).__name__}: Dataset.load reads one")
         if not dataset.queries:
             raise InputError(f"dataset {dataset.name!r} has no queries")
         self.dataset, self.k = dataset, k

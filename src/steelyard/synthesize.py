@@ -199,8 +199,8 @@ def _setting(
     seed: int,
     ledger: str | Path | None,
 ) -> _Setting:
-    if n < 1:
-        raise InputError(f"n must be at least 1, not {n}")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise InputError(f"n must be at least 1, not {n!r}")
     chosen = shares(kinds, ALL_KINDS, "kind") if kinds is not None else dict(PLAIN_KINDS if judge is None else KINDS)
     if judge is None and (needs := [kind for kind in chosen if kind not in PLAIN_KINDS]):
         raise InputError(f"the kind {needs[0]} needs a judge, such as --judge openai:gpt-4o-mini (judge=)")
@@ -221,7 +221,9 @@ def corpus_of(given: object) -> Corpus:
     if isinstance(given, str | PathLike):
         return read_corpus(given)
     if isinstance(given, Mapping):
-        return Corpus("documents", {str(key): str(text) for key, text in given.items()})
+        if (odd := next((key for key, text in given.items() if not isinstance(text, str)), None)) is not None:
+            raise InputError(f"document {odd!r} has no text: {str(given[odd])[:120]!r}")
+        return Corpus("documents", {str(key): text for key, text in given.items()})
     if not isinstance(given, Iterable):
         raise InputError(f"expected a path, texts or documents, found {type(given).__name__}")
     corpus = Corpus("documents")
@@ -346,8 +348,11 @@ class _Partial:
 
     def __enter__(self) -> _Partial:
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("wb")
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("wb")
+            except OSError as error:
+                raise InputError(f"no folder for a set: {error.strerror}", path=self._path.parent) from None
         return self
 
     def __exit__(self, *_: object) -> None:

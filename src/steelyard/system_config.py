@@ -25,6 +25,7 @@ from msgspec import Struct, field
 
 from .config import Config, checked, read_plain, settings
 from .errors import InputError, UnknownName
+from .ir_collections import named
 from .names import did_you_mean
 from .records import Json
 
@@ -99,6 +100,7 @@ class PythonEntry(_Called, kw_only=True, tag="python"):
     object: str
     settings: dict[str, Json] | None = None
     question: str | None = None
+    k: str | None = None
 
 
 class HttpEntry(_Called, kw_only=True, tag="http"):
@@ -205,9 +207,14 @@ def read_systems_config(path: Path) -> SystemsConfig:
     except InputError as error:
         raise InputError(error.message, path=path, field="$.grid") from None
     base = path.parent
-    config.data = [str(base / one) for one in ([config.data] if isinstance(config.data, str) else config.data)]
-    config.corpus = None if config.corpus is None else str(base / config.corpus)
+    config.data = [_beside(base, one) for one in ([config.data] if isinstance(config.data, str) else config.data)]
+    config.corpus = None if config.corpus is None else _beside(base, config.corpus)
     return config
+
+
+def _beside(base: Path, path: str) -> str:
+    """A path relative to the configuration; the name of a collection stays."""
+    return path if named(path) is not None else str(base / path)
 
 
 def _check_entries(plain: dict[str, object], path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from .errors import InputError, WrongType
-from .join import assemble, join
+from .ir_collections import Collection, named
+from .join import Found, assemble, join
 from .judgements import Compat, Duplicates, Grade, Judgements, Missing, Policy, Ties, Undefined
 from .lines import writing
 from .rankings import Rankings
@@ -35,7 +37,8 @@ from .trec_blocks import (
 )
 from .trec_lines import Layout, Row, qrels_rows, run_rows, table_of
 from .trec_numbers import numbers_of
-from .trec_scan import Ungrouped, scan_run
+from .trec_pieces import pieces_of
+from .trec_scan import Ungrouped, scan_pieces, scan_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
     Table: TypeAlias = "pl.DataFrame | pd.DataFrame"
 
 File: TypeAlias = "str | PathLike[str]"
+
+LARGE, MOST_THREADS = 256 << 20, 8
+"""Bytes from which on a run file is read by several threads, and by how many at most."""
 
 
 def load_rankings(
@@ -60,10 +66,12 @@ def load_rankings(
     relevance_level: Grade | None = None,
     judged_only: bool = False,
     depth: int | None = None,
+    threads: int | None = None,
 ) -> Rankings:
     """Join a run with qrels, each a path, a mapping or a DataFrame, under the policies of ``Policy``.
 
     A file is read as it streams by, in memory that does not grow with it unless the lines of a query stand apart.
+    A large plain file is read by several ``threads`` at once (default: one a processor), with the same result.
     Raises InputError with file and line for bad input, and where run and qrels have no query id in common.
 
     >>> load_rankings({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}).ranks.tolist()
@@ -80,7 +88,7 @@ def load_rankings(
         judged_only=judged_only,
         depth=depth,
     )
-    judgements = _judgements(qrels, encoding)
+    judgements = judgements_of(qrels, encoding)
     if isinstance(run, Mapping):
         return join(run, judgements, policy)
     if is_table(run):
@@ -92,7 +100,7 @@ def load_rankings(
     rows = judgements.with_self() if drop_self else judgements
     try:
         try:
-            found = scan_run(reader_of(path, encoding), rows, policy)
+            found = _scanned(path, encoding, rows, policy, threads)
         except Ungrouped:
             found = scan_run(reader_of_chunks(_regrouped(reader_of(path, encoding))), rows, policy)
     except Odd:
@@ -101,17 +109,31 @@ def load_rankings(
     return assemble(rows, found, policy)
 
 
+def _scanned(path: Path, encoding: str, rows: Judgements, policy: Policy, threads: int | None) -> Found:
+    """What a run file holds of the judgements, read in pieces where that is worth it."""
+    if threads is None:
+        threads = min(MOST_THREADS, os.cpu_count() or 1) if path.is_file() and path.stat().st_size >= LARGE else 1
+    if threads > 1 and encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        pieces = pieces_of(path, threads)
+        if len(pieces) > 1:
+            return scan_pieces([piece.reader() for piece in pieces], rows, policy, threads=threads)
+    return scan_run(reader_of(path, encoding), rows, policy)
+
+
 def _counted(rankings: Rankings, repeated: int) -> Rankings:
     return replace(rankings, counts=replace(rankings.counts, duplicates=repeated))
 
 
-def _judgements(qrels: Qrels | Table | File, encoding: str) -> Judgements:
+def judgements_of(qrels: Qrels | Table | File, encoding: str) -> Judgements:
+    """Judgements from a path, a mapping or a DataFrame."""
     if isinstance(qrels, Mapping):
         return Judgements.of_mapping(qrels)
     if is_table(qrels):
         return Judgements.of_mapping(table_of(table_rows(qrels, "grade"), _again("the qrels"))[0])
     if not isinstance(qrels, str | PathLike):
         raise WrongType(f"qrels are a path, a mapping {{query: {{document: grade}}}} or a DataFrame, not {qrels!r}")
+    if (collection := named(qrels)) is not None:
+        return Judgements.of_mapping(Collection(collection).qrels)
     path = Path(qrels)
     if path.is_dir():
         path = find_qrels(path)
@@ -289,7 +311,7 @@ def shown(grade: Grade) -> str:
 
 
 def _word(field: str) -> str:
-    if not field or any(letter <= " " for letter in field):
+    if not field or field[0] == "\ufeff" or any(letter <= " " for letter in field):
         raise InputError(f"{field!r} cannot stand in a TREC file: an id has at least one letter and no blanks")
     return field
 

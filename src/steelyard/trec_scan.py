@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -20,26 +21,71 @@ class Ungrouped(Odd):
 
 def scan_run(read: Reader, rows: Judgements, policy: Policy) -> Found:
     """What a run holds of the judgements; Odd where only the careful reader can tell."""
-    found = Found.nothing(rows)
-    wanted, known = _Wanted(rows), _Known(rows.queries)
-    unknown: dict[bytes, None] = {}
+    return scan_pieces([read], rows, policy)
+
+
+def scan_pieces(reads: Sequence[Reader], rows: Judgements, policy: Policy, *, threads: int = 1) -> Found:
+    """The same of a run in pieces, each of some whole queries."""
+    scan = Scan(rows, policy)
+    if threads > 1 and len(reads) > 1:
+        with ThreadPoolExecutor(min(threads, len(reads))) as pool:
+            return together(rows, pool.map(scan.piece, reads))
+    return together(rows, map(scan.piece, reads))
+
+
+def together(rows: Judgements, pieces: Iterable[Found]) -> Found:
+    """What the pieces of a run hold; Ungrouped where a query is in two of them."""
+    whole = Found.nothing(rows)
+    unknown: dict[str, None] = {}
     empty = True
-    for block in whole_queries(read, more=policy.trec):
+    for piece in pieces:
+        if not piece.run_id:
+            continue
+        if ((whole.retrieved >= 0) & (piece.retrieved >= 0)).any() or not unknown.keys().isdisjoint(piece.ignored):
+            raise Ungrouped
         if empty:
-            found.run_id, empty = _tag(block), False
-        names = block.queries.part(block.starts[:-1])
-        queries = known.find(block.text, names)
-        judged, strange = queries[queries >= 0], block.text.fields(names.part(queries < 0))
-        if (found.retrieved[judged] >= 0).any() or len(np.unique(judged)) < len(judged):
-            raise Ungrouped
-        if not unknown.keys().isdisjoint(strange) or len(set(strange)) < len(strange):
-            raise Ungrouped
-        unknown.update(dict.fromkeys(strange))
-        _place_block(block, queries, wanted, found, policy)
+            whole.run_id, empty = piece.run_id, False
+        for mine, theirs in (
+            (whole.ranks, piece.ranks),
+            (whole.firsts, piece.firsts),
+            (whole.sizes, piece.sizes),
+            (whole.retrieved, piece.retrieved),
+        ):
+            np.maximum(mine, theirs, out=mine)
+        whole.tied |= piece.tied
+        whole.duplicates += piece.duplicates
+        unknown.update(dict.fromkeys(piece.ignored))
     if empty:
         raise Odd
-    found.ignored = [name.decode("utf-8") for name in unknown]
-    return found
+    whole.ignored = list(unknown)
+    return whole
+
+
+class Scan:
+    """Judgements made ready to be looked for, which any number of threads may do at once."""
+
+    def __init__(self, rows: Judgements, policy: Policy) -> None:
+        self.rows, self.policy = rows, policy
+        self.wanted, self.known = _Wanted(rows), _Known(rows.queries)
+
+    def piece(self, read: Reader) -> Found:
+        """What some whole queries hold of the judgements; the run id is empty where there are none."""
+        found = Found.nothing(self.rows)
+        found.run_id = ""
+        unknown: dict[bytes, None] = {}
+        for block in whole_queries(read, more=self.policy.trec):
+            found.run_id = found.run_id or _tag(block)
+            names = block.queries.part(block.starts[:-1])
+            queries = self.known.find(block.text, names)
+            judged, strange = queries[queries >= 0], block.text.fields(names.part(queries < 0))
+            if (found.retrieved[judged] >= 0).any() or len(np.unique(judged)) < len(judged):
+                raise Ungrouped
+            if not unknown.keys().isdisjoint(strange) or len(set(strange)) < len(strange):
+                raise Ungrouped
+            unknown.update(dict.fromkeys(strange))
+            _place_block(block, queries, self.wanted, found, self.policy)
+        found.ignored = [name.decode("utf-8") for name in unknown]
+        return found
 
 
 def _tag(block: Block) -> str:
@@ -68,7 +114,7 @@ def _place_block(block: Block, queries: IntArray, wanted: _Wanted, found: Found,
     def ids(group: int, positions: list[int]) -> list[bytes]:
         return text.fields(docs.part(starts[group] + np.array(positions, dtype=np.int64)))
 
-    ranks, tied = place(
+    placed = place(
         ordering,
         starts,
         groups,
@@ -78,9 +124,9 @@ def _place_block(block: Block, queries: IntArray, wanted: _Wanted, found: Found,
         given=policy.ties == "given",
     )
     scored = queries >= 0
-    found.ranks[judged] = ranks
+    found.take(placed, judged)
     found.retrieved[queries[scored]] = np.diff(starts)[scored]
-    found.tied[queries[scored]] = tied[scored]
+    found.tied[queries[scored]] = placed.tied[scored]
 
 
 def _repeated(text: Text, docs: Column, hashes: Words, starts: IntArray, scores: FloatArray) -> IntArray:

@@ -125,6 +125,31 @@ def test_a_split_span_becomes_several() -> None:
     assert all(span.digest == text_digest(span.text or "") for span in now.relevant_spans or ())
 
 
+@pytest.mark.parametrize(
+    ("span", "now", "status", "docs"),
+    [
+        # The chunk is split; the quote stands in one of its parts, the other is no longer relevant.
+        (Span("t1", text="built of granite"), NOW, "split", ["t1"]),
+        (Span("tower", 35, 50), NOW, "split", ["t3"]),
+        # The span reaches beyond the chunk: what the chunk held of it counts.
+        (Span("tower", 20, 60), NOW, "split", ["t1", "t3"]),
+        # Nothing is known of the quote in this chunk: all of the chunk counts.
+        (Span("tower", 60, 70), NOW, "split", ["t1", "t3"]),
+        # The chunk was rewritten, its quote was not.
+        (Span("t1", text="built of granite"), Corpus("n", {"n1": "It was built of granite, long ago."}), "moved", ["n1"]),
+        (Span("t1", text="built of granite"), Corpus("n", {"n1": "It was built of marble, long ago."}), "gone", []),
+    ],
+)  # fmt: skip
+def test_quotes_tell_which_part_of_a_chunk_is_meant(span: Span, now: Corpus, status: str, docs: list[str]) -> None:
+    """What became of a chunk is told by its text, which texts of now are relevant by what was quoted from it."""
+    was = Corpus("was", WAS.texts, {"t1": Span("tower", 0, len(WAS.texts["t1"]))})
+    given = sample(relevance={"t1": 1.0}, relevant_spans=[span])
+    labels = check_labels([given], now, was)
+    assert (labels[0].status, list(dict.fromkeys(place.doc for place in labels[0].places))) == (status, docs)
+    mended, _ = repaired([given], labels)
+    assert list(mended[0].relevance or {}) == (docs or ["t1"])
+
+
 def test_nothing_is_guessed() -> None:
     """Evidence that stands in several documents is left alone, unless its place in the source tells which is meant."""
     twice = {"a": "Header of all pages. One.", "b": "Header of all pages. Two."}

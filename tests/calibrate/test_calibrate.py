@@ -6,6 +6,7 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from judged_reports import report
@@ -252,6 +253,30 @@ def test_the_difference_of_two_systems() -> None:
     twin = report({"m": [0.5] * 400}, system="new")
     with pytest.raises(InputError, match="the two reports name the same system"):
         calibrate(sides[0], given, baseline=twin)
+
+
+def test_a_second_system_needs_labels_and_the_same_data() -> None:
+    """Without either there is no difference to correct, and that is said."""
+    mine, theirs = report({"m": [0.5] * 40}, system="new"), report({"m": [0.5] * 40}, system="old")
+    given = labels([1.0, 0.0] * 10)
+    with pytest.raises(InputError, match="no labels of old: give them as baseline_labels"):
+        calibrate(mine, given, baseline=theirs)
+    theirs.dataset = msgspec.structs.replace(theirs.dataset, digest="other")
+    with pytest.raises(InputError, match="the two reports weigh other data"):
+        calibrate(mine, given, baseline=theirs, baseline_labels=given)
+
+
+@pytest.mark.parametrize("threshold", [7.0, -0.1, math.nan])
+def test_a_threshold_lies_within_the_metric(threshold: float) -> None:
+    """Beyond the range every verdict would be the same."""
+    with pytest.raises(InputError, match=r"threshold .* for m: must be in \[0, 1\]"):
+        calibrate(report({"m": [0.5] * 10}), labels([1.0, 0.0] * 5), threshold=threshold)
+
+
+def test_labels_of_strangers_alone_are_a_mistake() -> None:
+    """A report and labels that have no sample in common belong to something else."""
+    with pytest.raises(InputError, match="no label is about a sample of the report: the labels have zz"):
+        calibrate(report({"m": [0.5] * 10}), {"zz": 1.0})
 
 
 def test_labels_that_are_no_random_sample_are_told_of() -> None:

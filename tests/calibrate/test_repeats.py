@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from judged_reports import report
 
 from steelyard import compare, evaluate_rag, script
 from steelyard.cli import invoke
+from steelyard.flow import Ask
 from steelyard.render import comparison as render_comparison
 from steelyard.render import repeats as render
 from steelyard.repeats import delta_floor, noise
@@ -60,6 +63,23 @@ def test_two_runs_of_one_system_stay_below_the_floor() -> None:
             floor = delta_floor(*rows, [(row, row) for row in range(40)])
             above += abs(sides[0].mean() - sides[1].mean()) > floor
         assert 0.015 <= above / 200 <= 0.09
+
+
+def test_the_gate_passes_a_noisy_judge_of_the_same_answers() -> None:
+    """Two runs of one system under a judge with seeded noise: at least 95 of 100 seeds pass with significant."""
+
+    def moody(seed: int) -> Callable[[Ask], object]:
+        return lambda ask: {"reason": "r", "rating": round(Random(f"{seed} {ask.prompt}").triangular(1, 5, 4))}
+
+    rows = [{"id": str(row), "answer": f"Answer {row}"} for row in range(10)]
+    passed = 0
+    for seed in range(100):
+        runs = [
+            evaluate_rag(rows, metrics=["rubric(criteria=coherence)"], judge=script(moody(2 * seed + run)))
+            for run in range(2)
+        ]
+        passed += compare(*runs, significant=True).passed
+    assert passed >= 95
 
 
 def test_compare_prints_the_floor_beside_the_delta() -> None:

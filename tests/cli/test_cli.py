@@ -164,7 +164,7 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["show", "absent.json"], "absent.json"),
         (["show", "rows.jsonl"], "not JSON"),
         (["compare", "qrels", "run"], "not JSON"),
-        (["history", "em"], "no kept report"),
+        (["history", "em"], "no report is kept"),
         (["metrics", "no_such"], "unknown metric"),
         (["frobnicate"], "No such command"),
     ],

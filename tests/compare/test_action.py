@@ -29,6 +29,9 @@ def run_compare(tmp_path: Path, **inputs: str) -> tuple[str, dict[str, str]]:
     environment = {**os.environ, "GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary.md"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     environment |= {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "someone/something",
+        "GITHUB_RUN_ID": "17",
         "BASELINE": given["baseline"],
         "CURRENT": given["current"],
         "TOLERANCE": given["tolerance"],
@@ -53,6 +56,8 @@ def test_the_steps_of_the_action(tmp_path: Path, answer: str, code: str) -> None
     assert outputs == {"exit-code": code}
     assert ("::error title=steelyard: regression::exact_match" in printed) == (code == "2")
     assert (tmp_path / "steelyard-comment.md").read_text().startswith("<!-- steelyard comparison -->")
+    assert "(https://github.com/someone/something/actions/runs/17)" in (tmp_path / "steelyard-comment.md").read_text()
+    assert "<!doctype html>" in (tmp_path / "steelyard-comparison.html").read_text()
     assert (tmp_path / "summary.md").read_text() == (tmp_path / "steelyard-comment.md").read_text()
     assert "<testsuite" in (tmp_path / "steelyard-junit.xml").read_text()
 

@@ -15,6 +15,7 @@ from steelyard.compare import compare
 from steelyard.errors import InputError
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
+from steelyard.reasons import reason_of
 from steelyard.records import Sample
 from steelyard.render import comparison as render
 from steelyard.report import DatasetNote, MetricNote, Report
@@ -54,7 +55,7 @@ def test_a01_failures_are_no_progress() -> None:
     assert not found.passed
     assert found.exit_code == 3
     assert "1 of 4 failed (25.0%; allowed 0.0%)" in found.blockers[0]
-    assert found.notes == ["faithfulness: 4 scored before, 3 now"]
+    assert found.notes == ["faithfulness: 4 scored before, 3 now", "faithfulness: 1 failed, first q2: http_500"]
     assert compare(after, before, max_failed=0.25).passed
 
 
@@ -138,6 +139,65 @@ def test_a_judge_blocks_only_where_it_was_asked() -> None:
     before, after = report({"m": [0.5] * 8}, way="lexical"), report({"m": [0.5] * 8}, way="lexical")
     after.judge = "another"
     assert compare(after, before).passed
+
+
+def test_an_embedder_blocks_where_it_was_asked() -> None:
+    """A lexical metric that took an embedder's vectors is another one with other vectors."""
+    before, after = report({"m": [0.5] * 8}, way="lexical"), report({"m": [0.5] * 8}, way="lexical")
+    after.embedder = "another"
+    assert compare(after, before).passed
+    after.columns["m"].requests = {0: ["a request"]}
+    assert compare(after, before).blockers == ["another embedder: None before, another now"]
+
+
+def test_nothing_to_compare_is_no_pass() -> None:
+    """A gate that compared nothing has nothing to say, however many failures are allowed."""
+    both = report({"m": ["cut", "cut", None]})
+    found = compare(both, both, max_failed=1.0)
+    assert (found.exit_code, found.deltas[0].words()) == (3, "nothing to compare")
+    assert found.blockers == ["nothing to compare: no sample has a score of the same metric in both"]
+
+
+def test_a_difference_without_room_cannot_be_detected() -> None:
+    """Three pairs would show a difference of more than 1 only, which the metric does not have."""
+    before, after = report({"m": [0.0, 1.0, 0.5]}), report({"m": [1.0, 0.0, 0.4]})
+    delta = compare(after, before).deltas[0]
+    assert (delta.detectable, delta.words()) == (None, "too few samples")
+    assert " none " in render.text(compare(after, before))
+    for one in (before, after):
+        one.notes["m"] = msgspec.structs.replace(one.notes["m"], bounds=None)
+    assert compare(after, before).deltas[0].detectable > 1
+
+
+def test_pass_or_fail_is_tested_by_signs() -> None:
+    """Six of 40 samples go from pass to fail and none the other way: p = 1 / 64, and the test is named."""
+    before, after = report({"m": [1.0] * 40}), report({"m": [0.0] * 6 + [1.0] * 34})
+    delta = compare(after, before, significant=True).deltas[0]
+    assert (delta.p, delta.test) == (pytest.approx(1 / 64), "sign, mid-p")
+    assert delta.regression
+
+
+def test_the_worst_samples_say_why() -> None:
+    """The first claim that does not hold, what was said and expected, or which documents were not found."""
+    before, after = report({"m": [1.0] * 6}), report({"m": [0.5, 1.0, 0.4, 0.2, 0.9, 0.9]})
+    claims = [{"claim": "It is tall.", "verdict": "yes"}, {"claim": "It is blue.", "verdict": "no", "reason": "unsaid"}]
+    after.columns["m"].evidence = {0: {"claims": claims}, 2: {"reason": "off topic"}}
+    worst = {one.sample: one.reason for one in compare(after, before).deltas[0].worst}
+    assert worst == {
+        "q1": "1 of 2 do not hold: “It is blue.” (unsaid)",
+        "q3": "off topic",
+        "q4": "",
+        "q5": "",
+        "q6": "",
+    }
+    assert "q1: 1.0000 → 0.5000, 1 of 2 do not hold: “It is blue.” (unsaid)" in render.text(compare(after, before))
+    note = msgspec.structs.replace(after.notes["m"], name="recall@5")
+    after.notes["m"] = note
+    after.samples[3] = Sample(id="q4", retrieved_ids=["a"], relevance={"a": 1, "b": 2, "c": 0})
+    after.samples[4] = Sample(id="q5", response="x " * 90, reference="y")
+    assert reason_of(after, 3, "m") == "not found: b"
+    after.notes["m"] = msgspec.structs.replace(note, name="token_f1")
+    assert reason_of(after, 4, "m").endswith("…” for “y”")
 
 
 def test_lost_and_new_metrics() -> None:
@@ -240,6 +300,12 @@ def test_every_rendering_names_the_regression_and_survives_hostile_ids() -> None
     failure = tree.find("testcase/failure")
     assert failure is not None
     assert hostile() in (failure.text or "")
+    odd = render.junit(
+        compare(
+            report({"m": [0.2] * 6}, ids=["\x1b[2J\0", *"bcdef"]), report({"m": [0.9] * 6}, ids=["\x1b[2J\0", *"bcdef"])
+        )
+    )
+    assert "\\x1b[2J\\x00: 0.9000" in (ElementTree.fromstring(odd).find("testcase/failure").text or "")
     (line,) = render.github(found).splitlines()
     assert line.startswith("::error title=steelyard: regression::m -0.7000")
     assert "<img" not in render.fragment(found)

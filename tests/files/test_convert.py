@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
-from any_samples import sets
+from any_samples import sets, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +53,11 @@ def there_and_back(folder: Path, start: Path, middle: str, **options: str) -> li
 @pytest.mark.parametrize(
     ("middle", "to"),
     [
+        ("m.jsonl", "samples"),
+        ("m.json", "samples"),
         ("m.csv", "samples"),
+        ("m.tsv", "samples"),
+        ("m.parquet", "samples"),
         ("m.json", "deepeval"),
         ("m.json", "promptfoo"),
         ("m.yaml", "promptfoo"),
@@ -67,6 +71,59 @@ def test_samples_go_there_and_back(tmp_path: Path, middle: str, to: str, written
     lost = there_and_back(tmp_path, tmp_path / "start.jsonl", middle, to=to)
     assert written == read_samples(tmp_path / "back.jsonl")
     assert [one for one in lost if "templates" not in one] == []
+
+
+SAID = {
+    "reference": ("reference (", "references ("),
+    "reference_contexts": ("reference_contexts (", "contexts ("),
+    "relevance": ("relevance (", "judgements (", "grades other than 1 ("),
+    "retrieved_ids": ("retrieved_ids (", "retrieved twice (", "without results ("),
+}
+"""What names the loss of a field, where that is not its own name."""
+TARGETS = [
+    ("m.jsonl", "samples"),
+    ("m.parquet", "samples"),
+    ("m.json", "dataset"),
+    ("m.json", "recall"),
+    ("m.run", "run"),
+    ("m.qrels", "qrels"),
+    ("m.tsv", "qrels"),
+    ("m", "beir"),
+    ("m.jsonl", "ragas"),
+    ("m.json", "deepeval"),
+    ("m.yaml", "promptfoo"),
+]
+
+
+@pytest.mark.parametrize(("middle", "to"), TARGETS)
+@given(written=sets)
+@settings(IN_FOLDER, max_examples=15)
+def test_nothing_is_lost_in_silence(tmp_path: Path, middle: str, to: str, written: list[Sample]) -> None:
+    """Whatever the samples and the target: what does not come back was listed, or nothing was written at all."""
+    write_samples(tmp_path / "start.jsonl", written)
+    refused, lost = "", ""
+    try:
+        lost = "; ".join(there_and_back(tmp_path, tmp_path / "start.jsonl", middle, to=to))
+    except InputError as error:
+        refused = str(error)
+    if refused:
+        assert any(words in refused for words in ("nothing to write", "cannot stand in", "needs the text", "empty"))
+        return
+    back = read_samples(tmp_path / "back.jsonl")
+    found = {one.id: two for one, two in zip(written, back, strict=True)} if to == "ragas" else {}
+    found = found or {one.id: one for one in back}
+    for sample in written:
+        if (other := found.get(sample.id)) is None:
+            assert any(f"queries without {what}" in lost for what in ("results", "judgements", "text"))
+            continue
+        for name in Sample.__struct_fields__:
+            one, two = getattr(sample, name), getattr(other, name)
+            if name == "reference":  # one text is a list of one
+                one, two = (sample.references or one), (other.references or two)
+            if name == "metadata" and to == "run":
+                two = {key: value for key, value in two.items() if key in one}
+            if one != two:
+                assert any(words in lost for words in SAID.get(name, (f"{name} (",))), (name, one, two, lost)
 
 
 def test_test_cases_look_as_their_tools_expect(tmp_path: Path) -> None:
@@ -222,6 +279,29 @@ def test_beir_and_datasets_go_there_and_back(tmp_path: Path) -> None:
         "corpus (2 documents)",
         "queries without judgements (1 sample)",
     ]
+
+
+@given(
+    corpus=st.dictionaries(words, texts, max_size=3),
+    queries=st.dictionaries(words, texts.filter(bool), min_size=1, max_size=3),
+    data=st.data(),
+)
+@IN_FOLDER
+def test_folders_and_datasets_go_there_and_back(
+    tmp_path: Path, corpus: dict[str, str], queries: dict[str, str], data: st.DataObject
+) -> None:
+    """Any documents, queries and grades pass through BEIR, JSON and the other shape, and are the same after it."""
+    grades = st.dictionaries(words, st.floats(-5, 5), min_size=1, max_size=3)
+    qrels = {query: data.draw(grades) for query in queries}
+    write_beir(tmp_path / "wiki", corpus, queries, qrels)
+    assert convert(tmp_path / "wiki", tmp_path / "d.json") == []
+    assert convert(tmp_path / "d.json", tmp_path / "back", to="beir") == ["name"]
+    assert read_beir(tmp_path / "back") == (corpus, queries, qrels)
+    lost = convert(tmp_path / "d.json", tmp_path / "r.json", to="recall")
+    assert [one.partition(" (")[0] for one in lost] == (["corpus"] if corpus else [])
+    convert(tmp_path / "r.json", tmp_path / "d2.json", to="dataset")
+    one, two = Dataset.load(tmp_path / "d.json"), Dataset.load(tmp_path / "d2.json")
+    assert (one.digest, one.name) == (two.digest, two.name)
 
 
 def test_datasets_keep_what_they_know_and_lose_what_a_system_did(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ def test_comparison(opened: Open, dark: bool) -> None:
 def test_narrow(opened: Open) -> None:
     """At the width of a phone."""
     assert faults(opened(page(REPORT), width=400)) == []
+    comparison = comparison_page(compare(WORSE, REPORT, by="question_type"), WORSE, REPORT)
+    assert faults(opened(comparison, width=400, dark=True)) == []
 
 
 class Outline(HTMLParser):

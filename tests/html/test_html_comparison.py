@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,23 @@ def test_the_table_holds_every_delta() -> None:
             assert f"{one.to_fail:,} pass → fail" in text or not one.to_fail
     assert text.count('<tr> <th scope="row"><a href="#by=') == 7
     assert all(f"</span> {value}</a>" in text for value in ("single", "temporal", "comparison", "unanswerable"))
+
+
+def test_the_judges_noise_stands_beside_the_delta_where_it_is_known(opened: Open) -> None:
+    """A column of its own, also on a narrow page, and none without repeats."""
+    before, after = made(30, failed=0.0), made(30, failed=0.0, shift=0.02)
+    for side in (before, after):
+        column = side.columns["faithfulness"]
+        rows = enumerate(column.values.tolist())
+        column.draws = {row: [value, 1 - value] for row, value in rows if not math.isnan(value)}
+    noisy = compare(after, before)
+    page = opened(comparison_page(noisy, after, before), width=400)
+    (delta,) = [one for one in noisy.deltas if one.noise is not None]
+    shown = page.inner_text(".deltas tbody tr:has-text('faithfulness') td[data-label=noise]")
+    assert shown == f"± {delta.noise:.3f}"
+    assert page.inner_text(".deltas tbody tr:has-text('contains') td[data-label=noise]") == "–"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert ">Noise</th>" not in html()
 
 
 def test_flips_come_first(opened: Open) -> None:

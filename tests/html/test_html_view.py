@@ -17,7 +17,7 @@ from steelyard.failures import where_it_fails
 from steelyard.ledger import Entry, Ledger
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
-from steelyard.records import Sample
+from steelyard.records import Estimate, Sample
 from steelyard.render.html import breakable, fragment, page
 from steelyard.render.html_data import data, merit, states, verdicts, worst_first
 from steelyard.render.html_evidence import shaped
@@ -231,6 +231,13 @@ def test_the_fragment_is_a_small_table() -> None:
     assert html.count("<tr>") == 8
 
 
+def test_an_estimate_shows_itself_in_a_notebook() -> None:
+    """Value, interval, n and what failed; the name stays text."""
+    one = Estimate(metric="<b>", value=0.5, n=8, low=0.25, high=0.75, failed=2)
+    assert one._repr_html_() == "<strong>&lt;b&gt;</strong> 0.5000 (0.2500 – 0.7500, 95 %), n 8, 2 failed"
+
+
 def test_a_name_may_break() -> None:
-    """Long names break after an underscore, and stay escaped."""
+    """Long names break after an underscore and before their parameters, and stay escaped."""
     assert breakable("context_<precision>") == "context_<wbr>&lt;precision&gt;"
+    assert breakable("rubric(criteria=x)") == "rubric<wbr>(criteria=x)"

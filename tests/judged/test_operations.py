@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard import evaluate_rag
 from steelyard.errors import BadReply, InputError
 from steelyard.language import differs, language
 from steelyard.metrics.operations import answered, cost, seconds, tokens
@@ -69,6 +70,15 @@ def test_cosine_at_the_edges_of_floats() -> None:
     for bad in ([math.nan], [math.inf], [1.0, 2.0], []):
         with pytest.raises(BadReply, match="embedding"):
             cosine([1.0], bad)
+
+
+def test_what_was_measured_is_called_so() -> None:
+    """Seconds, tokens and cost are neither lexical nor judged; the name with its way parses back."""
+    for name in ("seconds", "tokens", "cost", "answered"):
+        assert get_metric(name).way == "measured"
+        assert get_metric(f"measured.{name}") == get_metric(name)
+    report = evaluate_rag([{"response": "a", "metadata": {"seconds": 1.5}}], metrics=["seconds"])
+    assert "seconds [measured]" in str(report)
 
 
 @pytest.mark.parametrize(

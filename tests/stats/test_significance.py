@@ -24,7 +24,9 @@ from steelyard.significance import (
     paired_randomisation,
     paired_randomisations,
     paired_t,
+    paired_test,
     sign_counts,
+    sign_test,
     wilcoxon,
 )
 
@@ -180,6 +182,47 @@ def test_t_and_wilcoxon_without_spread() -> None:
     assert paired_t([1.0], [0.5]) == TestResult(None, 0.5, 1, "none")
     assert wilcoxon([1.0, 1.0], [1.0, 1.0]).p == 1.0
     assert wilcoxon([], []) == TestResult(None, None, 0, "none")
+
+
+@pytest.mark.parametrize(("win", "loss"), [(1, 0), (3, 0), (1, 1), (4, 2), (7, 7), (60, 30), (1_500, 1_600)])
+def test_mid_p_agrees_with_the_binomial_distribution(win: int, loss: int) -> None:
+    """The chance of every more lopsided count, and half of that of those as lopsided; level pairs play no part."""
+    from scipy import stats
+
+    n = win + loss
+    chances, apart = stats.binom.pmf(np.arange(n + 1), n, 0.5), np.abs(2 * np.arange(n + 1) - n)
+    expected = chances[apart > abs(win - loss)].sum() + chances[apart == abs(win - loss)].sum() / 2
+    one, other = np.repeat([1.0, 0.0, 1.0], [win, loss, 5]), np.repeat([0.0, 1.0, 1.0], [win, loss, 5])
+    found = sign_test(one, other)
+    assert found.p == pytest.approx(expected, rel=1e-9)
+    assert (found.n, found.delta) == (n + 5, pytest.approx((win - loss) / (n + 5)))
+    assert sign_test(other, one).p == found.p
+
+
+def test_pass_or_fail_takes_the_mid_p_and_graded_scores_the_randomisation_test() -> None:
+    """Equal gaps are all that counts, whatever their size; clusters and ratios stay with randomisation."""
+    one, other = np.array([1.0, 1.0, 1.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+    assert paired_test(one, other) == sign_test(one, other)
+    assert paired_test(one / 4 + 0.1, other / 4 + 0.1).p == sign_test(one, other).p
+    assert paired_test(ONE, OTHER) == paired_randomisation(ONE, OTHER)
+    assert paired_test(one, other, cluster=list("aabbc")).method == "exact randomisation"
+    pairs = np.column_stack([one, np.ones(5)]), np.column_stack([other, np.ones(5)])
+    assert paired_test(*pairs, statistic="ratio").method == "exact randomisation"
+    assert paired_test([0.5] * 4, [0.5] * 4).p == 1.0
+    assert paired_test([], []).p is sign_test([], []).p is None
+
+
+def test_two_equal_systems_differ_as_often_as_alpha_says() -> None:
+    """Pass or fail, 100 pairs of which 40 differ, by exact calculation: 4 to 5 % at .05; the exact test has 3 to 4 %."""
+    from scipy import stats
+
+    chances = stats.binom.pmf(np.arange(41), 40, 0.5)
+    mid = [
+        sign_test(np.repeat([1.0, 0.0], [win, 40 - win]), np.repeat([0.0, 1.0], [win, 40 - win])).p for win in range(41)
+    ]
+    exact = [stats.binomtest(win, 40).pvalue for win in range(41)]
+    assert 0.035 < chances[np.array(mid) <= 0.05].sum() < 0.05
+    assert chances[np.array(exact) <= 0.05].sum() <= chances[np.array(mid) <= 0.05].sum()
 
 
 def test_signs_and_effect_by_hand() -> None:

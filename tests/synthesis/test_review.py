@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import select
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +68,17 @@ def test_a_review_goes_on(folder: Path) -> None:
     assert len(read_samples(folder / "reviewed.jsonl")) == 3
 
 
+def test_decisions_are_on_what_was_looked_at(folder: Path) -> None:
+    """A set that was made anew under the same ids is looked at anew."""
+    with Review(folder) as review:
+        review.walk(read=typing("a", "r", "no", "a", "a"), write=quiet)
+        assert (review.left, review.stale) == (0, 0)
+    synthesize(load().corpus, 4, kinds=["cloze"], out=folder, seed=1)
+    with Review(folder) as again:
+        assert (again.left, again.stale) == (4, 4)
+        assert "4 earlier decisions are on items that are no longer in the set" in str(again)
+
+
 def test_back_and_other_keys(folder: Path) -> None:
     """The last item can be looked at again, and the last decision counts; an unknown key is explained."""
     shown: list[str] = []
@@ -79,6 +95,16 @@ def test_a_damaged_log_is_told(folder: Path) -> None:
     (folder / "review.jsonl").write_text('{"id": "q1"}\n')
     with pytest.raises(InputError, match=r"review\.jsonl:1: not a decision"):
         Review(folder)
+
+
+def test_a_log_that_cannot_be_written_is_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that refuses ends in a line with the path, not in a traceback."""
+    (folder / "review.jsonl").mkdir()
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\n"))
+    assert invoke(["review", str(folder)]) == 1
+    assert capsys.readouterr().err == f"steelyard: {folder / 'review.jsonl'}: is a directory\n"
 
 
 def test_a_file_of_samples(tmp_path: Path) -> None:
@@ -116,6 +142,77 @@ def test_text_cannot_steer_the_terminal() -> None:
     shown = page(Sample(id="q", user_input="a\x1b[2Jb", reference_contexts=["x\x07y"]), 0, 1)
     assert "\x1b" not in shown
     assert "\x07" not in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_in_a_terminal(folder: Path) -> None:
+    """A person at a terminal sees the source, types, hangs up in the middle, comes again, and ends the review."""
+    first = Terminal([sys.executable, "-m", "steelyard", "review", str(folder)])
+    assert "▶" in first.until("> ")
+    first.type("a")
+    assert "1 of 4 done" in first.until("> ")
+    first.type("e")
+    first.until("question [")
+    first.until("> ")
+    first.type("Which word was left out?")
+    first.until("answer [")
+    first.until("> ")
+    first.type("")
+    assert "2 of 4 done" in first.until("[q]uit > ")
+    first.hang_up()
+    second = Terminal([sys.executable, "-m", "steelyard", "review", str(folder)])
+    assert "2 of 4 done" in second.until("[q]uit > ")
+    second.type("r")
+    second.until("why (may be blank) > ")
+    second.type("unclear")
+    second.until("[q]uit > ")
+    second.type("a")
+    assert "3 accepted (1 edited), 1 rejected, 0 left" in second.until("reviewed.jsonl")
+    assert second.end() == 0
+    kept = read_samples(folder / "reviewed.jsonl")
+    assert [sample.id for sample in kept] == ["q1", "q2", "q4"]
+    assert kept[1].user_input == "Which word was left out?"
+
+
+class Terminal:
+    """A process at the other end of a pseudo-terminal."""
+
+    def __init__(self, command: list[str]) -> None:
+        import pty
+
+        self.ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        self.seen = ""
+
+    def until(self, words: str, seconds: float = 60.0) -> str:
+        """What is printed up to some words."""
+        deadline = time.monotonic() + seconds
+        while words not in self.seen:
+            ready, _, _ = select.select([self.ours], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"no {words!r} in {self.seen!r}"
+            try:
+                self.seen += os.read(self.ours, 4096).decode("utf-8", "replace")
+            except OSError:  # the process has closed its end
+                assert words in self.seen, f"no {words!r} in {self.seen!r}"
+        before, found, self.seen = self.seen.partition(words)
+        return before + found
+
+    def type(self, line: str) -> None:
+        """A line and the return key."""
+        os.write(self.ours, f"{line}\n".encode())
+
+    def hang_up(self) -> None:
+        """Close the window."""
+        os.close(self.ours)
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """The exit code, when it has ended by itself."""
+        code = self.process.wait(60)
+        os.close(self.ours)
+        return code
 
 
 def test_from_the_command_line(

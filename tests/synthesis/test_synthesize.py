@@ -185,6 +185,8 @@ def test_a_model_that_does_not_answer() -> None:
     ("given", "words"),
     [
         ({"n": 0}, "n must be at least 1"),
+        ({"n": 1.5}, "n must be at least 1, not 1.5"),
+        ({"corpus": {"a": 5}}, "document 'a' has no text: '5'"),
         ({"attempts": 0}, "attempts must be at least 1"),
         ({"kinds": ["single"]}, "the kind single needs a judge"),
         ({"kinds": ["singel"]}, "no kind 'singel': did you mean single"),
@@ -242,6 +244,15 @@ def test_too_few_is_incomplete(serve: Serve, tmp_path: Path) -> None:
     args = ["synth", str(DEMO), "-n", "5", "--judge", server.judge, "--out", str(tmp_path), "--attempts", "1"]
     assert invoke([*args, "--ledger", str(tmp_path / "l.sqlite")]) == 3
     assert json.loads((tmp_path / "synthesis.json").read_text())["wanted"] == 5
+
+
+def test_a_set_that_cannot_be_written_costs_nothing(serve: Serve, tmp_path: Path) -> None:
+    """That a file is in the way is told before anything is asked."""
+    server, file = serve(answer=Author()), tmp_path / "set.jsonl"
+    file.write_text("{}\n")
+    with pytest.raises(InputError, match=r"set\.jsonl: no folder for a set: File exists"):
+        synthesize(TWO, 2, judge=server.judge, kinds=["single"], out=file, ledger=":memory:")
+    assert (server.calls, file.read_text()) == (0, "{}\n")
 
 
 def test_pairs_for_a_quick_start(serve: Serve) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.embedder import embedding_script
-from steelyard.errors import AskFailed, BadReply, InputError
+from steelyard.errors import AskFailed, BadReply, InputError, WrongType
 from steelyard.flow import Ask
 from steelyard.judge import script
 from steelyard.systems.bm25 import BM25
@@ -72,6 +74,13 @@ def test_bm25_in_any_script(query: str) -> None:
     }
     (first, *_) = BM25(corpus).search(query, 4)
     assert {"退款期限": "zh", "возврат денег": "ru", "استرداد المال": "ar"}[query] == first[0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("given", [{"k1": -1.0}, {"b": 1.5}, {"b": float("nan")}])
+def test_impossible_settings_of_bm25(given: dict[str, float]) -> None:
+    """Numbers for which the formula is no ranking."""
+    with pytest.raises(InputError, match="expected k1 of at least 0 and b from 0 to 1"):
+        BM25({"d1": "words"}, **given)  # type: ignore[arg-type]
 
 
 def test_chunks_of_bm25_know_their_place() -> None:
@@ -153,6 +162,35 @@ def test_an_empty_corpus_is_an_error() -> None:
     """There is nothing to find in nothing."""
     with pytest.raises(InputError, match="the corpus is empty"):
         Passages({})
+    with pytest.raises(InputError, match="no document of the corpus has a word"):
+        BM25({"d1": " ", "d2": "—"})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: BM25(["a text"]), "a corpus is texts by id, not list"),
+        (lambda: BM25({"d1": 5}), "document 'd1' is no text but int"),
+        (lambda: Hybrid(BM25({"d1": "word"})), "a hybrid is made of a list of retrievers, not of BM25"),
+    ],
+)
+def test_what_built_in_systems_are_not_made_of(make: Callable[[], object], words: str) -> None:
+    """What was found, and what was expected."""
+    with pytest.raises(WrongType, match=words):
+        make()
+
+
+def test_built_in_systems_have_one_home() -> None:
+    """Each can be imported from steelyard.systems, and the type checker is told of the same names."""
+    import steelyard.systems as built_in
+
+    tree = ast.parse(Path(built_in.__file__ or "").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {alias.asname for node in ast.walk(block) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert told == set(built_in.__all__) <= set(dir(built_in))
+    assert [getattr(built_in, name).__name__ for name in built_in.__all__] == built_in.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Bm25'"):
+        _ = built_in.Bm25  # type: ignore[attr-defined]
 
 
 def test_llm_answerer() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,6 +156,75 @@ def test_a_described_chain() -> None:
     described = Described(chain, question="topic.name", answer="text", ids="found.*.ref", contexts="found.*.body")
     output = described.ask("q", 3)
     assert (output.answer, output.ids, (output.hits or [])[0].text, described.name) == ("q", ["d1"], "b", "mine")
+
+
+def test_a_described_pipeline() -> None:
+    """A Haystack pipeline takes one nested mapping by ``run``, the number of results in it; it may be asynchronous."""
+
+    class Pipeline:
+        async def run(self, data: dict[str, Any]) -> dict[str, Any]:
+            asked = data["retriever"]
+            return {"retriever": {"documents": [{"content": f"{asked['query']} {asked['top_k']}"}]}}
+
+    places = {"question": "retriever.query", "k": "retriever.top_k", "contexts": "retriever.documents.*.content"}
+    output = Described(Pipeline(), **places).ask("q", 3)
+    assert [hit.text for hit in output.hits or ()] == ["q 3"]
+    with pytest.raises(WrongType, match="has no invoke or run"):
+        Described(object(), question="q")
+
+
+def test_what_only_takes_many() -> None:
+    """A system with a batch method alone is asked one by one with batches of one, also where it is asynchronous."""
+
+    class Many:
+        def search_batch(self, queries: Sequence[str], limit: int) -> list[list[str]]:
+            return [[f"{query} {limit}"] for query in queries]
+
+    class Later:
+        async def retrieve_batch(self, queries: Sequence[str], k: int) -> list[list[str]]:
+            return [[f"{query} {k}"] for query in queries]
+
+    for system in (Many(), Later()):
+        assert searcher(system)("q", 2) == ["q 2"]
+    with pytest.raises(WrongType, match="a batch of 1 query gives a list of 1 result"):
+        searcher(SimpleNamespace(search_batch=lambda queries, limit: []))("q", 2)
+
+
+def test_batches_of_a_searcher() -> None:
+    """All queries go together; where the batch fails each is asked by itself, and raises what is its own."""
+    asked: list[Sequence[str]] = []
+
+    class Both:
+        def search_batch(self, queries: Sequence[str], limit: int) -> list[list[str]]:
+            asked.append(queries)
+            if "bad" in queries:
+                raise RuntimeError("batch")
+            return [[query] for query in queries]
+
+        def search(self, query: str, limit: int) -> list[str]:
+            asked.append([query])
+            if query == "bad":
+                raise ValueError("bad query")
+            return [query]
+
+    search = searcher(Both(), ["a", "b", "a"])
+    assert [search(query, 1) for query in ("a", "b", "a")] == [["a"], ["b"], ["a"]]
+    assert asked == [["a", "b"], ["a"]]
+    search = searcher(Both(), ["a", "bad"])
+    assert search("a", 1) == ["a"]
+    with pytest.raises(ValueError, match="bad query"):
+        search("bad", 1)
+
+
+def test_results_may_come_one_by_one() -> None:
+    """An asynchronous generator is a list, too; a question may be a keyword alone."""
+
+    async def streamed(query: str, k: int) -> AsyncIterator[str]:
+        for number in range(k):
+            yield f"{query}{number}"
+
+    assert searcher(streamed)("q", 2) == ["q0", "q1"]
+    assert searcher(lambda *, question, top_k: [f"{question} {top_k}"])("q", 2) == ["q 2"]
 
 
 def test_names() -> None:

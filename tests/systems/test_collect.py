@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,65 @@ def test_batches_of_answers() -> None:
     found = collect(System(), SAMPLES, answerer=Many())
     assert found.failed == {0: "timeout: late"}
     assert found.stages["answer"].usage.prompt_tokens == 15
+
+
+def test_labels_on_chunks_are_noticed() -> None:
+    """Chunks count as their source; where the labels are those of chunks, it is said why nothing is found."""
+    hit = {"id": "c1", "metadata": {"source": "d1"}, "text": "Words."}
+    found = collect(lambda query, k: [hit], [Sample(id="1", user_input="q", relevance={"c1": 1.0})])
+    assert found.samples[0].retrieved_ids == ["d1"]
+    assert found.notes[0].startswith("1 results are labelled by the id of their chunk, but count as the document")
+    assert collect(lambda query, k: [hit], [Sample(id="1", user_input="q", relevance={"d1": 1.0})]).notes == []
+
+
+def test_what_cannot_be_kept_ends_no_run(tmp_path: Path) -> None:
+    """Half a surrogate pair in a text, an id or an error's words is neither a crash nor a failure of other samples."""
+
+    def system(query: str, k: int) -> object:
+        if query == "q1":
+            raise ValueError("bad \ud800 query")
+        return {"answer": "an \ud800 answer", "ids": ["d\udfff"], "contexts": ["fine"]}
+
+    samples = [Sample(id=str(n), user_input=f"q{n}") for n in range(2)]
+    ledger = Ledger(tmp_path / "l.sqlite")
+    found = collect(system, samples, keeping=Keeping(ledger, "mine"))
+    ledger.close()
+    assert (found.samples[0].response, found.samples[0].retrieved_ids) == ("an ? answer", ["d?"])
+    assert found.failed[1].startswith("ValueError: bad \\ud800 query")
+    assert found.notes == ["1 results held halves of surrogate pairs, which became question marks"]
+
+
+def test_results_without_end_are_that_samples_failure() -> None:
+    """What comes one by one is taken within the call: it has the call's deadline, and an end."""
+
+    over = threading.Event()
+
+    def endless(query: str, k: int) -> Iterator[str]:
+        while not over.is_set():
+            if query == "slow":
+                over.wait(0.05)
+            yield "d1"
+
+    samples = [Sample(id="1", user_input="fast"), Sample(id="2", user_input="slow")]
+    found = collect(endless, samples, patience=Patience(2, 1.0))
+    over.set()
+    assert "a retriever that gives results one by one ends after at most 100,000" in found.failed[0]
+    assert found.failed[1] == "timeout: no result within 1 s"
+
+
+def test_an_answerer_with_batches_alone() -> None:
+    """It is asked in batches; where one fails, question by question."""
+
+    class Many:
+        def answer_batch(self, questions: list[str], contexts: list[str]) -> list[str]:
+            if len(questions) > 1:
+                raise RuntimeError("too many")
+            return [f"{questions[0]}: {contexts[0]}"]
+
+    system = lambda query, k: [{"id": "d1", "text": "Words."}]  # noqa: E731
+    samples = [Sample(id=str(n), user_input=f"q{n}") for n in range(2)]
+    found = collect(system, samples, answerer=Many())
+    assert [one.response for one in found.samples] == ["q0: Words.", "q1: Words."]
 
 
 def test_measured_samples_know_what_they_took() -> None:

@@ -79,6 +79,8 @@ def test_several_at_once(program: list[str]) -> None:
 def test_a_program_that_is_not_there() -> None:
     """A wrong command is said in one line."""
     with pytest.raises(InputError, match="cannot run 'no-such-program'"):
-        Command("no-such-program --now").ask("q", 1)
+        Command("no-such-program --now")
+    with pytest.raises(InputError, match=r"cannot run '\./absent'"):
+        Command(["./absent"], cwd="/")
     with pytest.raises(InputError, match="a command needs a program"):
         Command([])

@@ -173,6 +173,35 @@ def test_query_engine_is_weighed(index: Any) -> None:
     assert all("node of" not in doc for sample in report.samples for doc in sample.retrieved_ids or ())
 
 
+# Haystack
+
+
+def test_a_haystack_component_and_a_pipeline_are_weighed() -> None:
+    """A retriever as it is, and inside a pipeline by the places of its input and output; both find the same."""
+    haystack = pytest.importorskip("haystack", reason="haystack-ai is not installed")
+    from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+    demo, store = load(), InMemoryDocumentStore()
+    store.write_documents([haystack.Document(content=text, meta={"source": key}) for key, text in demo.corpus.items()])
+    pipeline = haystack.Pipeline()
+    pipeline.add_component("retriever", InMemoryBM25Retriever(store))
+    described = Described(
+        pipeline,
+        question="retriever.query",
+        k="retriever.top_k",
+        ids="retriever.documents.*.meta.source",
+        contexts="retriever.documents.*.content",
+    )
+    metrics = ["recall@5", "context_recall"]
+    alone, inside = (
+        evaluate_system(one, demo.samples, metrics, k=5) for one in (InMemoryBM25Retriever(store), described)
+    )
+    assert alone.metrics == inside.metrics
+    assert (alone.metrics["recall@5"] or 0) > 0.6
+    assert len(alone.samples[0].retrieved_ids or []) == 5
+
+
 def test_suites_need_texts_by_id() -> None:
     """run_with_answers asks for context_text, which a foreign retriever lacks; evaluate_system does not."""
     from steelyard import Dataset, EvalQuery

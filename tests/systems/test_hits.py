@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from steelyard.errors import InputError, WrongType
@@ -68,7 +70,28 @@ def test_chunks_count_as_their_document_at_its_best_rank() -> None:
     assert document_ids(hits, 2) == (["a", "b"], 1)
 
 
-@pytest.mark.parametrize("result", ["d1", b"d1", None, 5, {"no": "list"}])
+class Found(NamedTuple):
+    """A hit whose first field is no id."""
+
+    text: str
+    doc_id: str
+
+
+def test_pairs_are_pairs_of_a_result_and_its_score() -> None:
+    """A second part that is no number is told; a named tuple is read by its names."""
+    with pytest.raises(InputError, match=r"a pair is \(id or document, score\), found .*'words'"):
+        hit_of(("d1", "words"))
+    assert Hit("d1", "Words.") == hit_of(Found("Words.", "d1"))
+
+
+def test_rows_of_data_frames_are_hits() -> None:
+    """Of polars and of pandas, as PyTerrier's; never their column names."""
+    columns = {"docno": ["d1", "d2"], "score": [2.0, 1.0]}
+    for frame in (pl.DataFrame(columns), pd.DataFrame(columns)):
+        assert output_of(frame).hits == [Hit("d1", score=2.0), Hit("d2", score=1.0)]
+
+
+@pytest.mark.parametrize("result", ["d1", b"d1", None, 5, {"no": "list"}, {"d1", "d2"}])
 def test_what_is_no_list_of_results(result: object) -> None:
     """A text is not taken for a list of letters."""
     with pytest.raises(WrongType, match="a retriever returns a list"):
@@ -92,6 +115,7 @@ def test_wrapped_lists() -> None:
         ({"response": "Ada.", "contexts": ["a", "b"], "ids": ["1", "2"]}, Output([Hit("1", "a"), Hit("2", "b")], "Ada.")),
         ({"result": "Ada.", "source_documents": [{"id": "d1", "page_content": "a"}]}, Output([Hit("d1", "a")], "Ada.")),
         ({"documents": [{"id": "d1"}]}, Output([Hit("d1")])),
+        ({"ids": [["d1", "d2"]], "documents": [["a", "b"]]}, Output([Hit("d1", "a"), Hit("d2", "b")])),
         (SimpleNamespace(response="Ada.", source_nodes=[SimpleNamespace(node={"id_": "n", "text": "a"}, score=0.5)]),
          Output([Hit("n", "a", 0.5)], "Ada.")),
         (SimpleNamespace(content="Ada.", usage_metadata={"input_tokens": 9, "output_tokens": 2}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,12 @@ from steelyard.errors import AskFailed, InputError, WrongType
 from steelyard.evaluate_system import evaluate_system
 from steelyard.flow import Ask
 from steelyard.judge import script
+from steelyard.records import Usage
+from steelyard.render.stages import stages
 from steelyard.shapes import example_of
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.extractive import Extractive
+from steelyard.systems.outputs import Output
 from steelyard.systems.web import Http
 
 CORPUS = {
@@ -58,6 +62,24 @@ def test_answers_of_a_suite() -> None:
     assert report.samples[0].response == "The tower was built of granite by Robert Stevenson."
     assert {"retrieve", "answer", "judge"} == set(report.run["stages"])  # type: ignore[arg-type]
     assert report.score(3, "correctness").reason == "no reference"
+
+
+def test_what_each_stage_took_is_shown() -> None:
+    """Calls, seconds, tokens by stage in the terminal, in Markdown and on the page; a saved report still knows."""
+
+    class Answerer:
+        def answer_batch(self, questions: list[str], contexts: list[str]) -> list[Output]:
+            return [Output(answer="a", usage=Usage(calls=1, prompt_tokens=5, completion_tokens=2))] * len(questions)
+
+    report = evaluate_system(BM25(CORPUS), dataset(), ["mrr", "answered"], answerer=Answerer())
+    row = next(line for line in str(report).splitlines() if line.startswith("answer "))
+    assert row.split()[1:3] == ["1", "0"]
+    assert row.endswith("20 + 8")
+    assert "| answer | 1 | 0 |" in report.markdown()
+    assert "tokens in + out 20 + 8" in report.html()
+    assert stages(report) is not None
+    report.run = {key: value for key, value in report.run.items() if key != "stages"}
+    assert stages(report) is None
 
 
 def test_contexts_reach_the_answerer_joined_by_a_blank_line() -> None:
@@ -218,6 +240,46 @@ def test_default_metrics_are_what_can_be_measured() -> None:
     ]
     with pytest.raises(InputError, match="nothing is known"):
         evaluate_system(BM25(CORPUS), [Sample(user_input="q")])
+
+
+def test_inside_a_running_loop() -> None:
+    """The twin is awaited; asynchronous systems work there too, and so does the plain function."""
+
+    class Later:
+        async def retrieve(self, query: str, k: int) -> list[str]:
+            await asyncio.sleep(0)
+            return ["tower"]
+
+    async def main() -> list[object]:
+        twin = await steelyard.aevaluate_system(Later(), dataset(), metrics=["mrr"])
+        return [twin.metrics, evaluate_system(Later(), dataset(), ["mrr"]).metrics]
+
+    one, two = asyncio.run(main())
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"metrics": ["ndgc@10"]}, "unknown metric 'ndgc@10'"),
+        ({"metrics": ["judged.faithfulness"]}, "needs a judge"),
+        ({"metrics": ["mrr"], "thresholds": {"ndcg": 0.5}}, "threshold for 'ndcg', which is not asked for"),
+        ({"metrics": ["mrr"], "workers": "2"}, "workers must be at least 1, not '2'"),
+    ],
+)
+def test_nothing_is_asked_in_vain(given: dict[str, Any], words: str) -> None:
+    """Metrics that cannot be measured are told before the system is called."""
+    asked: list[str] = []
+
+    def system(query: str, k: int) -> list[str]:
+        asked.append(query)
+        return []
+
+    with pytest.raises(InputError, match=words):
+        evaluate_system(system, dataset(), **given)
+    assert asked == []
+    with pytest.raises(WrongType, match=r"expected a Dataset, found str: Dataset\.load reads one"):
+        BenchmarkSuite("questions.json")  # type: ignore[arg-type]
 
 
 def test_a_text_is_no_ranking() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,9 @@ from service import Service
 from server import Server
 from steelyard.cli import invoke
 from steelyard.errors import InputError
+from steelyard.plan_systems import plan_systems
 from steelyard.report import Report
-from steelyard.run_systems import folder_name, plan_systems, run_systems
+from steelyard.run_systems import folder_name, run_systems
 from steelyard.system_config import read_systems_config, variants
 from steelyard.systems.loading import load
 
@@ -41,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
         {"id": key, "question": question, "relevant_ids": [f"{doc}.txt"], "reference": answer}
         for key, question, doc, answer in QUESTIONS
     ]
-    (tmp_path / "questions.json").write_text(__import__("json").dumps(rows), encoding="utf-8")
+    (tmp_path / "questions.json").write_text(json.dumps(rows), encoding="utf-8")
     return tmp_path
 
 
@@ -145,6 +149,10 @@ def test_mistakes_are_named(folder: Path, given: dict[str, Any], words: str) -> 
     ("given", "words"),
     [
         ({"corpus": None}, "bm25 needs documents to search"),
+        ({"outputs": {"dir": "questions.json"}}, "questions.json/bm25: not a directory"),
+        ({"systems": {"a": {"type": "bm25", "chunk": 8, "overlap": 9}}}, "$.systems.a: chunks of 8 characters"),
+        ({"systems": {"a": {"type": "bm25", "b": 2.0}}}, "$.systems.a: k1=1.2, b=2.0: expected"),
+        ({"systems": {"a": {"type": "command", "command": "no-such-program"}}}, "$.systems.a: cannot run"),
         ({"corpus": "nowhere"}, "nowhere"),
         ({"data": "nowhere.json"}, "nowhere.json"),
         ({"systems": {"mine": {"type": "python", "object": "mine.py:gone"}}}, "mine.py: no such file"),
@@ -239,8 +247,120 @@ def test_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "bm25 (k=1): 3 questions, 1 results each, answered" in printed
     assert "calls (0 more are in the ledger)" in printed
     assert not (folder / "steelyard-out").exists()
-    lines, plan = plan_systems(read_systems_config(path), base=folder)
-    assert (len(lines), plan.calls > 0) == (2, True)
+    plan = plan_systems(read_systems_config(path), base=folder)
+    assert (len(plan.variants), plan.total.calls > 0) == (2, True)
+    assert [(line.metric, line.rows) for line in plan.lines] == [("faithfulness", 3), ("mrr", 3)]
+
+
+def test_a_plan_of_everything_that_is_asked(folder: Path) -> None:
+    """Answers of a model, embeddings of a corpus and its questions, judgements: each in the total, embeddings once."""
+    systems = {
+        "bm25": {"type": "bm25"},
+        "dense": {"type": "dense", "embedder": "http://localhost:9/v1#e&batch=64&price=10"},
+        "both": {"type": "hybrid", "of": ["bm25", "dense"]},
+    }
+    model = "http://localhost:9/v1#m&price=1,2"
+    given: dict[str, Any] = {"systems": systems, "answerer": None, "metrics": ["mrr"], "ledger": "l.sqlite"}
+    plain = plan_systems(read_systems_config(config(folder, **given)), base=folder).total
+    assert (plain.calls, plain.embedded) == (1, 6)  # three documents and three questions
+    answered = {**given, "answerer": {"type": "llm", "model": model}}
+    plan = plan_systems(read_systems_config(config(folder, **answered)), base=folder)
+    assert plan.total.calls == 1 + 3 * 3
+    assert plan.total.cost is not None
+    assert plain.cost is not None
+    assert plan.total.cost > plain.cost > 0
+    judged = {**answered, "judge": model, "metrics": ["faithfulness"]}
+    assert plan_systems(read_systems_config(config(folder, **judged)), base=folder).total.calls > plan.total.calls
+    assert "about 10 calls" in str(plan)
+
+
+def test_names_that_make_equal_folders(folder: Path) -> None:
+    """Each variant keeps its report."""
+    systems = {"a b": {"type": "bm25"}, "a_b": {"type": "random"}}
+    run_systems(read_systems_config(config(folder, systems=systems, answerer=None, metrics=["mrr"])), base=folder)
+    found = {path.name: Report.load(path / "report.json").system for path in (folder / "steelyard-out").iterdir()}
+    assert found == {"a_b": "a b", "a_b-2": "a_b"}
+
+
+def test_a_grid_of_chunks_results_and_models(
+    folder: Path, serve: Callable[..., Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One system over chunk size, k and model, side by side, each with its tests and its cost."""
+    server = serve()
+    models = [f"http://127.0.0.1:{server.port}/v1#{name}&price=1,2" for name in ("small", "large")]
+    path = config(
+        folder,
+        answerer={"type": "llm", "model": models[0]},
+        grid={"chunk": [20, 40], "k": [1, 2], "answerer.model": models},
+        metrics=["recall@2", "answered"],
+        ledger="l.sqlite",
+    )
+    assert invoke(["run", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("chunk=20, ") >= 4
+    assert "paired randomisation" in printed
+    reports = [Report.load(one / "report.json") for one in sorted((folder / "steelyard-out").iterdir())]
+    assert len(reports) == 8
+    assert all(report.usage.cost and report.metrics["answered"] == 1.0 for report in reports)
+    assert {body["model"] for body in server.bodies} == {"small", "large"}
+
+
+def test_embeddings_are_told_where_they_were_paid(folder: Path, serve: Callable[..., Server]) -> None:
+    """The corpus in a stage of its own, with the system that needed it first; the questions with each retrieval."""
+    server = serve()
+    systems = {
+        "dense": {"type": "dense", "embedder": f"http://127.0.0.1:{server.port}/v1#e&price=10"},
+        "both": {"type": "hybrid", "of": ["dense"]},
+    }
+    path = config(folder, systems=systems, answerer=None, metrics=["mrr"], ledger="l.sqlite")
+    dense, both = run_systems(read_systems_config(path), base=folder).reports
+    first: Any = dense.run["stages"]
+    second: Any = both.run["stages"]
+    assert list(first) == ["index", "retrieve", "score"]
+    assert first["index"]["prompt_tokens"] > 0
+    assert first["retrieve"]["prompt_tokens"] > 0
+    assert dense.usage.cost == pytest.approx(first["index"]["cost"] + first["retrieve"]["cost"])
+    assert list(second) == ["retrieve", "score"]  # the corpus is there, and the questions are in the ledger
+    assert both.usage.cost in (None, 0.0)
+
+
+KILLED = """
+import sys, time
+
+def find(query, k):
+    with open("asked.txt", "a") as file:
+        file.write(query + "\\n")
+    time.sleep(0.1)
+    return ["tower.txt"]
+"""
+
+
+def test_a_process_that_is_killed(folder: Path) -> None:
+    """Killed by a signal at half, a run goes on with the questions that were not answered, and ends like any other."""
+    rows = [{"id": f"q{n:02}", "question": f"Question {n}?", "relevant_ids": ["tower.txt"]} for n in range(20)]
+    (folder / "many.json").write_text(json.dumps(rows))
+    (folder / "mine.py").write_text(KILLED)
+    systems = {"mine": {"type": "python", "object": "mine.py:find"}}
+    path = config(folder, data="many.json", systems=systems, answerer=None, metrics=["mrr"], ledger="l.sqlite")
+    command = [sys.executable, "-m", "steelyard", "run", str(path)]
+    asked = folder / "asked.txt"
+    first = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (asked.is_file() and len(asked.read_text().splitlines()) >= 10) and time.monotonic() < deadline:
+        assert first.poll() is None
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    before = asked.read_text().splitlines()
+    assert len(before) < 20
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    after = asked.read_text().splitlines()[len(before) :]
+    assert set(before) | set(after) == {row["question"] for row in rows}
+    assert len(set(before) & set(after)) <= 1  # the one that was under way
+    report = Report.load(folder / "steelyard-out" / "mine" / "report.json")
+    assert report.metrics == {"mrr": 1.0}
+    assert report.run["stages"]["retrieve"]["kept"] >= len(before) - 1  # type: ignore[index,call-overload,operator]
 
 
 def test_run_files_are_systems(folder: Path) -> None:

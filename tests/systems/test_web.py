@@ -47,6 +47,36 @@ def test_usual_names_need_no_paths() -> None:
     assert (output.answer, output.ids) == ("é", ["d"])
 
 
+def test_a_chat_endpoint() -> None:
+    """A question may go into a list that the body holds; a place that is not there is told at once."""
+    body: dict[str, Any] = {"model": "rag", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user"}]}
+
+    def handle(given: dict[str, Any]) -> tuple[int, Any]:
+        return 200, {"choices": [{"message": {"content": given["messages"][1]["content"] + "!"}}]}
+
+    with Service(handle) as service:
+        system = Http(service.url, body=body, question="messages.1.content", answer="choices.0.message.content")
+        assert system.ask("who?", 3).answer == "who?!"
+        assert service.bodies[0]["messages"][0] == {"role": "system", "content": "Be brief."}
+        with pytest.raises(InputError, match="no item '2' in a list of 2"):
+            Http(service.url, body=body, question="messages.2.content")
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ({"ids": "docs"}, "an id is a text or a whole number"),
+        ({"contexts": "docs.*.ref"}, "a context is a text, found '7'"),
+        ({"ids": "docs.*.ref", "scores": "docs.*.s"}, "a score is a number, found 'high'"),
+    ],
+)
+def test_places_of_another_kind_are_told(places: dict[str, str], words: str) -> None:
+    """A list of objects is not turned into ids, nor a number into a text."""
+    with pytest.raises((AskFailed, InputError), match=words):
+        Paths(**places).read({"docs": [{"ref": 7, "s": "high"}]})
+    assert (Paths(contexts="docs").read({"docs": [{"text": "Seven."}]}).hits or [])[0].text == "Seven."
+
+
 def test_get() -> None:
     """A GET carries question and number as parameters."""
     with Service(lambda body: (200, {"answer": body["q"], "ids": [body["n"]]})) as service:

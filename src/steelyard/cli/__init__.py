@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from io import TextIOWrapper
 
 import typer
 
 from ..errors import SteelyardError
+from ..report import COMMAND
 
 app = typer.Typer(
     name="steelyard",
@@ -26,11 +29,12 @@ def main(args: list[str] | None = None) -> None:
 
 def invoke(args: list[str] | None = None) -> int:
     """The exit code of one command."""
-    from . import agreement, calibrate, compare, demo, evaluate, files, history, prefer, rank, run, show, synth  # noqa: F401 - importing a verb adds it
+    from . import agreement, calibrate, compare, demo, evaluate, files, history, job, prefer, rank, run, show, synth  # noqa: F401 - importing a verb adds it
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    asked = COMMAND.set(command_line(sys.argv[1:] if args is None else args))
     try:
         return app(args, standalone_mode=False) or 0
     except SteelyardError as error:
@@ -50,6 +54,21 @@ def invoke(args: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        print(f"steelyard: {place}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+        return 1
+    finally:
+        COMMAND.reset(asked)
+
+
+def command_line(args: list[str]) -> str:
+    """The command as it can be typed again, without what stands before an @ in an address: that may be a password.
+
+    >>> command_line(["eval", "my data.jsonl", "--judge", "http://ann:pw@host/v1#m"])
+    "steelyard eval 'my data.jsonl' --judge 'http://…@host/v1#m'"
+    """
+    return re.sub(r"(?<=://)[^/@\s]*@", "…@", shlex.join(["steelyard", *args]))
 
 
 @app.callback(invoke_without_command=True)

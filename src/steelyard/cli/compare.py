@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import app
 from .evaluate import check_format
 from .options import By, Seed, numbers
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+    from ..report import Report
 
 FORMATS = ("table", "md", "json", "junit", "github", "html")
 
@@ -31,13 +35,15 @@ def compare(
     cluster: Annotated[str | None, typer.Option(help="Resample whole groups of this tag.")] = None,
     max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
     output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit, github or html.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the output there too.")] = None,
-    store: Annotated[Path | None, typer.Option("--store", help="Where latest:TAG is looked for.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the output there too; a page only there.")] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Where latest:TAG and the page's trend are looked for.")
+    ] = None,
+    link: Annotated[str | None, typer.Option(help="With --format md: where the whole comparison can be read.")] = None,
     seed: Seed = 0,
 ) -> int:
     """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
     from ..compare import compare as weigh
-    from ..render import comparison as render
     from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
@@ -55,20 +61,34 @@ def compare(
         max_failed=max_failed,
         seed=seed,
     )
-    if output_format == "html":
-        from ..render.html_comparison import comparison_page
-
-        made = comparison_page(found, after, before)
-    else:
-        made = {
-            "table": render.text,
-            "md": render.markdown,
-            "json": render.as_json,
-            "junit": render.junit,
-            "github": render.github,
-        }[output_format](found)
-    print(made.rstrip("\n"))
+    made = rendered(found, after, before, output_format, store=store, link=link).rstrip("\n")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
+        out.write_text(f"{made}\n", encoding="utf-8")
+    if out is not None and output_format == "html":
+        from ..render.comparison import headline
+
+        made = f"{headline(found)}\nwrote {out}"
+    print(made)
     return found.exit_code
+
+
+def rendered(
+    found: Comparison, after: Report, before: Report, output_format: str, *, store: Path | None, link: str | None
+) -> str:
+    """A comparison in one of its formats; the page shows the trend of the runs that are kept, if any are."""
+    from ..render import comparison as render
+
+    if output_format == "html":
+        from ..render.html_comparison import comparison_page
+        from ..store import DEFAULT, Store
+
+        return comparison_page(found, after, before, trend=Store(store or DEFAULT).trend(after))
+    if output_format == "md":
+        return render.markdown(found, link=link)
+    return {
+        "table": render.text,
+        "json": render.as_json,
+        "junit": render.junit,
+        "github": render.github,
+    }[output_format](found)

@@ -54,6 +54,14 @@ def evaluate(
         list[str] | None, typer.Option("--pass-rate", help="METRIC=SHARE of samples that must pass; gates.")
     ] = None,
     max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="Compare with this report (a file, a folder or latest:TAG), as compare does."),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="With --baseline: a drop of more than this is a regression.")] = 0.01,
+    significant: Annotated[
+        bool, typer.Option("--significant", help="With --baseline: a drop must also be significant.")
+    ] = False,
     by: By = None,
     cluster: Annotated[str | None, typer.Option(help="Resample whole groups of this tag.")] = None,
     out: Out = None,
@@ -78,14 +86,19 @@ def evaluate(
 ) -> int:
     """Weigh answers: lexical metrics without a model, or any judge.
 
-    Prints a plan before asking a judge. Exit codes: 0 good, 1 could not run, 2 a threshold was missed, 3 too much
-    failed.
+    Prints a plan before asking a judge. Exit codes: 0 good, 1 could not run, 2 a threshold was missed or the baseline
+    was better, 3 too much failed or the baseline is not comparable.
     """
     from ..evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
     from ..gate import exit_code, rules
     from ..samples import read_samples
 
     check_format(output_format, FORMATS)
+    earlier = None
+    if baseline is not None:
+        from ..store import DEFAULT, report_at
+
+        earlier = report_at(baseline, store=store or DEFAULT)
     thresholds, rates = numbers(threshold, "--threshold"), numbers(pass_rate, "--pass-rate")
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     judges = [priced(one, price) for one in judge or ()]
@@ -135,7 +148,19 @@ def evaluate(
     keep(report, keep_it=keep_it, store=store, tag=tag)
     found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=max_failed)
     finish(report, found, out=out, output_format=output_format, scale=scale, max_failed=max_failed)
-    return exit_code(found)
+    if earlier is None:
+        return exit_code(found)
+    from ..compare import compare
+
+    beside = compare(
+        report, earlier, tolerance, significant=significant, by=by, cluster=cluster, max_failed=max_failed, seed=seed
+    )
+    if out is not None:
+        from ..render.html_comparison import comparison_page
+
+        (out / "comparison.html").write_text(comparison_page(beside, report, earlier), encoding="utf-8")
+    print(f"\n{beside}", file=sys.stdout if output_format == "table" else sys.stderr)
+    return max(exit_code(found), beside.exit_code)
 
 
 def check_format(given: str, formats: tuple[str, ...]) -> None:

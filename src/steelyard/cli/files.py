@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
 from . import app
 from .options import Encoding, Fields, pairs
+
+if TYPE_CHECKING:
+    from ..convert import Contents
 
 
 @app.command("check")
@@ -35,7 +38,7 @@ def check(
     if corpus is None and (was is not None or repair is not None):
         raise InputError("--was and --repair go with --corpus")
     wrong = 0
-    for path in paths:
+    for path in _with_samples(paths):
         found = look(path, fields=pairs(field, "--field") or None, encoding=encoding)
         for problem in found.problems:
             print(problem)
@@ -50,6 +53,11 @@ def check(
     return 1 if wrong else 0
 
 
+def _with_samples(paths: list[Path]) -> list[Path]:
+    """The paths, and of folders that are sets their samples too."""
+    return [one for path in paths for one in (path, path / "samples.jsonl") if one is path or one.is_file()]
+
+
 def _against(
     paths: list[Path],
     corpus: Path,
@@ -60,10 +68,10 @@ def _against(
 ) -> int:
     """Hold sets against a corpus; how many labels are not valid, or could not be repaired."""
     from ..anchors import repaired
+    from ..convert import write_contents
     from ..corpus import read_corpus
     from ..corpus_check import check_set
-    from ..evaluate_system import read_set
-    from ..samples import write_samples
+    from ..dataset import Dataset, EvalQuery
     from ..set_folder import write_set
 
     if repair is not None and len(paths) > 1:
@@ -71,19 +79,35 @@ def _against(
     now, then = read_corpus(corpus, encoding=encoding), None if was is None else read_corpus(was, encoding=encoding)
     wrong = 0
     for path in paths:
-        samples = read_set(path, fields=fields, encoding=encoding).samples
-        found = check_set(samples, now, then)
+        contents = _labelled(path, fields, encoding)
+        found = check_set(contents.samples, now, then)
         print("\n".join([*now.notes, *found.lines()]))
         wrong += len(found.invalid)
         if repair is not None:
-            mended, left = repaired(samples, found.labels)
-            if repair.suffix:
-                write_samples(repair, mended)
-            else:
-                write_set(repair, mended, now)
+            contents.samples, left = repaired(contents.samples, found.labels)
+            if (old := contents.dataset) is not None:
+                queries = [EvalQuery.of(sample) for sample in contents.samples]
+                contents.dataset = Dataset(old.name, old.version, queries, corpus=now.texts if old.corpus else None)
+            lost = write_contents(repair, contents) if repair.suffix else []
+            if not repair.suffix:
+                write_set(repair, contents.samples, now)
             print(f"wrote {repair}: {len(found.invalid) - len(left)} labels re-anchored, {len(left)} left as they were")
+            print("\n".join(f"not kept: {line}" for line in lost), end="\n" if lost else "")
             wrong = len(left)
     return wrong
+
+
+def _labelled(path: Path, fields: dict[str, str] | None, encoding: str) -> Contents:
+    """What a set holds, in whatever format: samples, a dataset, qrels, a folder."""
+    from ..convert import Contents, read_contents
+    from ..evaluate_system import read_set
+
+    if (path / "samples.jsonl").is_file():
+        return Contents("samples", read_set(path, fields=fields, encoding=encoding).samples)
+    contents = read_contents(path, fields=fields, encoding=encoding)
+    if contents.kind == "run":
+        raise InputError("a run has no labels: expected samples, a dataset, qrels or a folder", path=path)
+    return contents
 
 
 @app.command("convert")

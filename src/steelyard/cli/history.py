@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import UnknownName
+from ..errors import InputError, UnknownName
 from . import app
 
 
@@ -24,9 +24,11 @@ def history(
     from ..store import Store
 
     lines = [line for line in Store(store).lines() if not tag or line.tag == tag]
+    if not lines:
+        raise InputError(f"no report is kept in {store}" + (f" with the tag {tag!r}" if tag else ""))
     known = {label for line in lines for label in line.estimates}
     if metric not in known:
-        raise UnknownName(f"no kept report has {metric!r}: {did_you_mean(metric, known or ['none is kept'])}")
+        raise UnknownName(f"no kept report has {metric!r}: {did_you_mean(metric, known)}")
     kept = [line for line in lines if metric in line.estimates]
     rows = []
     for line in kept:

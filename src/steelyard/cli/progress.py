@@ -10,6 +10,17 @@ QUIET_FOR = 1.0
 EVERY = 5.0
 
 
+def lasting(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> lasting(41.0), lasting(600.0), lasting(90000.0)
+    ('41 s', '10.0 min', '25.0 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 class Progress:
     """Called by an engine as it goes; writes to standard error only.
 

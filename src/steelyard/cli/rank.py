@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -12,6 +16,7 @@ from ..errors import InputError
 from ..rankings import Compat, Duplicates, Missing, Ties, Undefined
 from . import app
 from .evaluate import check_format
+from .job import Job
 from .options import Confidence, Encoding, Keep, Metrics, Out, Seed, StoreAt, Tag, keep, listed
 
 if TYPE_CHECKING:
@@ -40,6 +45,9 @@ def rank(
     duplicates: Annotated[str, typer.Option(help="A document twice in a ranking: error or best.")] = "error",
     ties: Annotated[str, typer.Option(help="Order of equal scores: docid (descending) or given.")] = "docid",
     drop_self: Annotated[bool, typer.Option("--drop-self", help="Drop hits whose id is the query's.")] = False,
+    tied: Annotated[
+        bool, typer.Option("--tied-orders", help="How low and how high values would be with ties in other orders.")
+    ] = False,
     output_format: Annotated[
         str, typer.Option("--format", help="table, json, md, latex, csv or trec_eval (as trec_eval -q prints).")
     ] = "table",
@@ -51,12 +59,23 @@ def rank(
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
+    threads: Annotated[
+        int | None, typer.Option(help="Read this many run files, or pieces of a large one, at once.")
+    ] = None,
+    job: Annotated[str | None, typer.Option(help="Read in parts, whose results are kept in this folder.")] = None,
+    buckets: Annotated[int | None, typer.Option(help="Parts of a job, about (default: one for 256 MB).")] = None,
+    part: Annotated[str | None, typer.Option(help="I/N: do the I-th of N shares of the parts, from 1 on.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="ray (this machine) or ray:ADDRESS.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Workers of a cluster (default: one a processor).")] = None,
 ) -> int:
     """Weigh run files against judgements: everything trec_eval measures, with n and an interval."""
     check_format(output_format, FORMATS)
+    job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=False)
     as_trec = output_format == "trec_eval"
     if as_trec:
         compat = "trec_eval"
+    if tied and as_trec:
+        raise InputError("--tied-orders has no form in --format trec_eval: choose table, json, md, latex or csv")
     if complete and missing == "skip":
         raise InputError("-c and --missing skip contradict each other")
     policy: dict[str, Any] = {
@@ -82,16 +101,53 @@ def rank(
                 print(line)
         return 0
     from ..evaluate_rankings import DEFAULT_METRICS, evaluate_run
+
+    if tied:
+        _tied_orders(qrels, runs, listed(metrics) or list(DEFAULT_METRICS), policy, output_format, per_query=per_query)
+        return 0
+
+    wanted = listed(metrics) or list(DEFAULT_METRICS)
+    if job is not None:
+        from ..parts import PolicySettings
+        from ..rank_cluster import merge_rankings, plan_rankings
+
+        if encoding != "utf-8":
+            raise InputError("--encoding: the parts of a job are read as UTF-8")
+        policy.pop("encoding")
+        folder = job_options.folder()
+        settings = PolicySettings(**policy)
+        manifest = plan_rankings(
+            folder, runs, qrels, wanted, policy=settings, confidence=confidence, seed=seed, buckets=buckets
+        )
+        if not job_options.done(folder, manifest):
+            return 0
+        reports = merge_rankings(folder)
+    else:
+        weigh = partial(evaluate_run, qrels=qrels, metrics=wanted, confidence=confidence, seed=seed, **policy)
+        reports = at_once(weigh, runs, threads)
+    for report, path in zip(reports, runs, strict=True):
+        report.system = report.system or path.name
+        keep(report, keep_it=keep_it, store=store, tag=tag)
+    show_runs(reports, output_format, seed=seed, out=out, names=[path.name for path in runs], per_query=per_query)
+    return 0
+
+
+def show_runs(
+    reports: list[Report],
+    output_format: str,
+    *,
+    seed: int,
+    out: Path | None = None,
+    names: list[str] | None = None,
+    per_query: bool = False,
+) -> None:
+    """Print the reports of runs, several as one table, and write each into a folder of its own where asked."""
     from ..render.files import write
     from ..render.plain import estimates_csv, printed, scores_csv
 
-    wanted = listed(metrics) or list(DEFAULT_METRICS)
-    reports = [evaluate_run(path, qrels, wanted, confidence=confidence, seed=seed, **policy) for path in runs]
-    for report, path in zip(reports, runs, strict=True):
-        report.system = report.system or path.name
+    for number, report in enumerate(reports):
         if out is not None:
-            write(report, out if len(runs) == 1 else out / path.name)
-        keep(report, keep_it=keep_it, store=store, tag=tag)
+            write(report, out if len(reports) == 1 else out / (names[number] if names else report.system))
     if output_format == "csv":
         sys.stdout.write(estimates_csv(reports))
     elif len(reports) > 1 and output_format != "json":
@@ -103,7 +159,46 @@ def rank(
     if per_query:
         for report in reports:
             sys.stdout.write(scores_csv(report))
-    return 0
+
+
+def _tied_orders(
+    qrels: Path, runs: list[Path], wanted: list[str], policy: dict[str, Any], output_format: str, *, per_query: bool
+) -> None:
+    """The worst, the expected and the best value of every run over all orders of its ties."""
+    from ..evaluate_rankings import ranking_metrics
+    from ..render.latex import latex_table
+    from ..render.markdown import markdown_table
+    from ..render.table import aligned
+    from ..render.tied_orders import FOOT, as_csv, as_json, table
+    from ..tied_orders import of_rankings
+    from ..trec import load_rankings
+
+    asked = ranking_metrics(wanted)
+    found = []
+    for path in runs:
+        rankings = load_rankings(path, qrels, **policy)
+        found += of_rankings(rankings, asked, system=rankings.run_id or path.name)
+    found.sort(key=lambda one: [label for label, _ in asked].index(one.metric))
+    if output_format == "json":
+        print(as_json(found))
+    elif output_format == "csv":
+        print(as_csv(found, per_query=per_query), end="")
+    elif output_format == "latex":
+        print(latex_table(table(found)))
+    else:
+        print("\n".join([*(markdown_table if output_format == "md" else aligned)(table(found)), "", FOOT]))
+        if per_query:
+            print(f"\n{as_csv(found, per_query=True)}", end="")
+
+
+def at_once(weigh: Callable[..., Report], runs: list[Path], threads: int | None) -> list[Report]:
+    """The reports of run files, in their order: several files by threads of their own, one by threads within."""
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads must be at least 1, not {threads}")
+    if len(runs) == 1:
+        return [weigh(runs[0], threads=threads)]
+    with ThreadPoolExecutor(min(len(runs), threads or os.cpu_count() or 1)) as pool:
+        return list(pool.map(partial(weigh, threads=1), runs))
 
 
 def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:

@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from ..errors import InputError
 from . import app
 from .evaluate import check_format
-from .progress import Progress
+from .job import Job, told
+from .progress import Progress, lasting
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -21,48 +23,75 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
     scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Calls at once, at most, of each worker (default: the configuration's workers).")
+    ] = None,
+    rate: Annotated[
+        list[str] | None, typer.Option("--rate", help="ENDPOINT=250/s: calls a second, at most; may be repeated.")
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(help="Run in parts that are kept here: a folder, or a URL that fsspec knows.")
+    ] = None,
+    buckets: Annotated[int | None, typer.Option(help="Parts of a job (default: 1024).")] = None,
+    part: Annotated[str | None, typer.Option(help="I/N: do the I-th of N shares of the parts, from 1 on.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="ray (this machine) or ray:ADDRESS (auto, HOST:PORT, ray://HOST:PORT).")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Workers of a cluster (default: one a processor).")] = None,
+    plan_only: Annotated[bool, typer.Option("--plan", help="Split the samples into parts, and stop.")] = False,
 ) -> int:
-    """Run what a configuration says.
+    """Run what a configuration says, at once or as a job in parts.
 
-    Exit codes: 0 good, 1 could not run, 2 a threshold was missed, 3 too much failed.
+    A job goes on where it was left, and tries again what failed for a while. Exit codes: 0 good, 1 could not run, 2 a
+    threshold was missed, 3 too much failed.
     """
     from ..config import read_config, read_plain
-    from ..gate import exit_code
-    from ..render.plain import printed
-    from ..run_config import plan
+    from ..pace import rates_of
+    from ..run_config import duration, endpoints_in, plan
     from ..run_config import run as weigh
     from ..system_config import has_systems
 
     check_format(output_format, FORMATS)
+    job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=plan_only)
     if has_systems(read_plain(config)):
+        if job is not None or rate:
+            raise InputError("--job and --rate are for a configuration of samples, not of systems", path=config)
         return _run_systems(config, output_format, dry_run=dry_run)
     read = read_config(config)
     base = config.resolve().parent
-    planned = plan(read, base=base)
-    print(planned, file=sys.stdout if dry_run else sys.stderr)
-    if dry_run:
-        return 0
+    rates = rates_of(rate or (), endpoints_in(read) if rate else {})
+    if concurrency is not None:
+        read.workers = concurrency
+    if dry_run or job is None:
+        planned = plan(read, base=base)
+        print(planned, file=sys.stdout if dry_run else sys.stderr)
+        if rates:
+            print(
+                f"at these rates {lasting(duration(planned, read, rates))} at least",
+                file=sys.stdout if dry_run else sys.stderr,
+            )
+        if dry_run:
+            return 0
+    if job is not None:
+        return job_options.run(read, base=base, rates=rates, output_format=output_format, scale=scale)
     with Progress() as progress:
-        report, found = weigh(read, base=base, progress=progress)
-    print(printed(report, output_format, scale=scale))
-    for rule in found:
-        print(rule, file=sys.stdout if output_format == "table" else sys.stderr)
-    return exit_code(found)
+        outcome = weigh(read, base=base, rates=rates, progress=progress)
+    return told(outcome, output_format, scale=scale)
 
 
 def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     """Several systems, or one with several settings: a table of all, what each took, and every rule's verdict."""
     from ..gate import exit_code
+    from ..plan_systems import plan_systems
     from ..render.plain import estimates_csv
     from ..render.systems import side_by_side
-    from ..run_systems import plan_systems, run_systems
+    from ..run_systems import run_systems
     from ..system_config import read_systems_config
 
     read = read_systems_config(config)
     base = config.resolve().parent
     if dry_run:
-        lines, planned = plan_systems(read, base=base)
-        print("\n".join([*lines, "for each of them about:", str(planned)]))
+        print(plan_systems(read, base=base))
         return 0
     with Progress() as progress:
         found = run_systems(read, base=base, progress=progress)

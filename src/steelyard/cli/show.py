@@ -16,7 +16,7 @@ FORMATS = ("table", "json", "md", "latex", "csv", "html")
 
 @app.command("show")
 def show(
-    report: Annotated[Path, typer.Argument(help="A saved report, or the folder that holds it.")],
+    report: Annotated[str, typer.Argument(help="A saved report, the folder that holds it, or latest:TAG.")],
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex, csv or html.")] = "table",
     per_sample: Annotated[
         bool, typer.Option("--per-sample", "--per-query", help="One row per sample, as CSV.")
@@ -26,30 +26,39 @@ def show(
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Where the replies are, for --why.")] = None,
     plot: Annotated[str | None, typer.Option("--plot", help="METRIC: draw its distribution into --out.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The .svg or .png that --plot draws.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where the output is written: a .svg, .png or .pdf with --plot.")
+    ] = None,
     scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+    store: Annotated[Path | None, typer.Option("--store", help="Where latest:TAG is looked for.")] = None,
 ) -> None:
     """Print a saved report, or everything behind one of its scores."""
     from ..render.plain import printed, scores_csv
     from ..render.why import why as explain
-    from ..report import Report
+    from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
-    loaded = Report.load(report / "report.json" if report.is_dir() else report)
+    loaded = report_at(report, store=store or DEFAULT)
     if plot is not None:
         from ..render.charts import plot as draw
 
         print(f"wrote {draw(loaded, plot, out or Path(f'{plot}.svg'))}")
-    elif why is not None:
-        print(explain(loaded, *why, ledger=ledger))
+        return
+    if why is not None:
+        made = explain(loaded, *why, ledger=ledger)
     elif per_sample:
-        print(scores_csv(loaded), end="")
-    elif output_format == "html":
-        print(loaded.html())
+        made = scores_csv(loaded)
     else:
-        print(printed(loaded, output_format, scale=scale))
-        if output_format == "table":
-            more(loaded)
+        made = loaded.html() if output_format == "html" else printed(loaded, output_format, scale=scale)
+    made = made.rstrip("\n")
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(f"{made}\n", encoding="utf-8")
+        print(f"wrote {out}")
+        return
+    print(made)
+    if output_format == "table" and why is None and not per_sample:
+        more(loaded)
 
 
 @app.command("metrics")

@@ -17,7 +17,9 @@ from .progress import Progress
 
 @app.command("synth")
 def synth(
-    corpus: Annotated[Path, typer.Argument(help="A folder of texts, a BEIR folder, or a file of rows.")],
+    corpus: Annotated[
+        Path, typer.Argument(help="A folder of texts, a text, a BEIR folder, a file of rows, ir_datasets:NAME.")
+    ],
     n: Annotated[int, typer.Option("-n", "--number", help="How many items.")] = 100,
     out: Annotated[Path, typer.Option("--out", help="Folder of the set.")] = Path("steelyard-set"),
     judge: Annotated[

@@ -12,7 +12,7 @@ from ..records import Json, Sample, Undefined, Value
 _USAGE = "usage"
 
 
-@metric(needs=(), revision=1, bounds=None, higher_is_better=False, aliases=("latency",))
+@metric(needs=(), way="measured", revision=1, bounds=None, higher_is_better=False, aliases=("latency",))
 def seconds(sample: Sample) -> Value | Undefined:
     """Seconds that the system took to answer: ``metadata.seconds`` (or ``latency``, ``latency_ms`` / 1000).
 
@@ -27,7 +27,7 @@ def seconds(sample: Sample) -> Value | Undefined:
     return _told(found, "seconds")
 
 
-@metric(needs=(), revision=1, bounds=None, higher_is_better=False)
+@metric(needs=(), way="measured", revision=1, bounds=None, higher_is_better=False)
 def tokens(sample: Sample) -> Value | Undefined:
     """Tokens that the answer took: ``tokens`` or ``total_tokens``, else ``prompt_tokens`` + ``completion_tokens``
     (or ``input_tokens`` + ``output_tokens``), in ``metadata`` or ``metadata.usage``.
@@ -45,7 +45,7 @@ def tokens(sample: Sample) -> Value | Undefined:
     return _told(found, "tokens")
 
 
-@metric(needs=(), revision=1, bounds=None, higher_is_better=False)
+@metric(needs=(), way="measured", revision=1, bounds=None, higher_is_better=False)
 def cost(sample: Sample) -> Value | Undefined:
     """What the answer cost, in the currency of the data: ``metadata.cost`` or ``metadata.usage.cost``.
 
@@ -54,7 +54,7 @@ def cost(sample: Sample) -> Value | Undefined:
     return _told(_first(sample, "cost"), "cost")
 
 
-@metric(needs=(), revision=1)
+@metric(needs=(), way="measured", revision=1)
 def answered(sample: Sample) -> float:
     """1 if there is a response that is not blank, else 0; the mean is the share of samples that got an answer.
 

@@ -245,7 +245,7 @@ def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None,
     >>> ndcg(table, k=10).round(4).tolist(), ndcg(table, gain="exponential", k=10).round(4).tolist()
     ([0.6199], [0.5869])
     """
-    best = _ideal_dcg(rankings, gain, gains, k)
+    best = ideal_dcg(rankings, gain, gains, k)
     actual = dcg(rankings, gain=gain, gains=gains, k=k)
     return quotient(actual, best, empty=np.nan)
 
@@ -290,7 +290,8 @@ def read_gains(text: str) -> list[tuple[float, float]]:
     return pairs
 
 
-def _ideal_dcg(rankings: Rankings, gain: Gain, gains: str | None, k: int | None) -> FloatArray:
+def ideal_dcg(rankings: Rankings, gain: Gain, gains: str | None, k: int | None) -> FloatArray:
+    """The DCG@k of each query's positive grades in the order of their gains."""
     worth = gain_of(rankings.ideal, gain, gains)
     if gains is not None:  # a gain need not rise with its grade: the ideal is the order of the gains
         worth = worth[np.lexsort((-worth, rankings.ideal_query))]

@@ -78,8 +78,7 @@ def trend(kept: Sequence[Kept], label: str, path: str | PathLike[str]) -> Path:
         one = line.estimates.get(label)
         if one is not None and one.value is not None:
             ends = [one.value if end is None else end for end in (one.low, one.high)]
-            name = " · ".join(filter(None, (f"{number}", line.started[:16].replace("T", " "), line.system, line.tag)))
-            rows.append({"run": name, "value": one.value, "low": ends[0], "high": ends[1]})
+            rows.append({"run": f"{number} · {line.name}", "value": one.value, "low": ends[0], "high": ends[1]})
     if not rows:
         raise InputError(f"nothing to plot: no kept report has a value of {label}")
     target = _target(path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
+import re
 from xml.sax.saxutils import quoteattr
 
 import msgspec
 
 from ..comparison import Comparison, MetricDelta
 from .markdown import escape, markdown_table
-from .table import Table, aligned, number, span
+from .table import WIDEST, Table, aligned, number, one_line, span
 
 MARKER = "<!-- steelyard comparison -->"
 """The first line of a pull-request comment: a workflow finds its earlier comment by it and updates that one."""
@@ -29,6 +30,13 @@ HEAD = (
 )
 
 
+TEST = "paired randomisation, for pass or fail the sign test with mid-p"
+"""Where a p comes from, in words."""
+
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def signed(value: float | None) -> str:
     """A delta with its sign.
 
@@ -42,7 +50,7 @@ def table(comparison: Comparison) -> Table:
     """One row per metric and slice; the judge's noise has a column where it is known."""
     rows = []
     for one in comparison.deltas:
-        name = f"{one.metric} ({one.slice})" if one.slice else one.metric
+        name = f"{one.metric}{_part(one)}"
         rows.append(
             (
                 name,
@@ -53,7 +61,7 @@ def table(comparison: Comparison) -> Table:
                 "–" if one.p_adjusted is None else f"{one.p_adjusted:.4f}",
                 f"{one.win}/{one.tie}/{one.loss}",
                 str(one.n),
-                number(one.detectable),
+                "none" if no_room(one) else number(one.detectable or None),  # 0: no pair differs, so nothing is known
                 "–" if one.noise is None else f"± {one.noise:.4f}",
                 _verdict(one, comparison.alpha),
             )
@@ -65,6 +73,16 @@ def table(comparison: Comparison) -> Table:
         [tuple(row[at] for at in keep) for row in rows],
         frozenset(range(1, len(keep) - 1)),
     )
+
+
+def _part(one: MetricDelta) -> str:
+    """The slice of a delta, as it stands behind its metric."""
+    return f" ({one_line(one.slice, WIDEST)})" if one.slice else ""
+
+
+def no_room(one: MetricDelta) -> bool:
+    """Whether the metric has no room for a difference so large that these pairs would show it."""
+    return one.delta is not None and one.detectable is None
 
 
 def _verdict(one: MetricDelta, alpha: float) -> str:
@@ -97,7 +115,11 @@ def _coverage(comparison: Comparison) -> list[str]:
 
 
 def _worst(one: MetricDelta) -> list[str]:
-    return [f"{change.sample}: {change.baseline:.4f} → {change.current:.4f}" for change in one.worst]
+    return [
+        f"{change.sample}: {change.baseline:.4f} → {change.current:.4f}"
+        + (f", {change.reason}" if change.reason else "")
+        for change in one.worst
+    ]
 
 
 def text(comparison: Comparison) -> str:
@@ -108,15 +130,14 @@ def text(comparison: Comparison) -> str:
     if comparison.deltas:
         lines += aligned(table(comparison))
         noisy = any(one.noise is not None for one in comparison.deltas)
-        lines += ["", f"delta: negative is worse; {level} interval; p: paired randomisation, Holm-adjusted"]
+        lines += ["", f"delta: negative is worse; {level} interval; p: {TEST}, Holm-adjusted"]
         lines += ["noise: two runs of one system differ by less, by the judge's noise alone"] if noisy else []
     lines += _coverage(comparison)
     for one in comparison.regressions:
-        where = f" ({one.slice})" if one.slice else ""
-        lines += ["", f"{one.metric}{where}: lost most", *(f"  {line}" for line in _worst(one))]
+        lines += ["", f"{one.metric}{_part(one)}: lost most", *(f"  {line}" for line in _worst(one))]
         if one.to_fail or one.to_pass:
             lines.append(f"  {one.to_fail} went from pass to fail, {one.to_pass} from fail to pass")
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def markdown(comparison: Comparison, *, link: str | None = None) -> str:
@@ -126,8 +147,7 @@ def markdown(comparison: Comparison, *, link: str | None = None) -> str:
     lines += [f"- blocker: {escape(line)}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
     lines += [*markdown_table(table(comparison)), "", *(f"- {escape(line)}" for line in _coverage(comparison))]
     for one in comparison.regressions:
-        where = f" ({escape(one.slice)})" if one.slice else ""
-        lines += ["", f"**{escape(one.metric)}{where}** lost most on:", ""]
+        lines += ["", f"**{escape(one.metric + _part(one))}** lost most on:", ""]
         lines += [f"- {escape(line)}" for line in _worst(one)[:5]]
     if link:
         lines += ["", f"[The whole comparison]({link})"]
@@ -144,17 +164,17 @@ def as_json(comparison: Comparison) -> str:
 def junit(comparison: Comparison) -> str:
     """JUnit XML: one test case per metric and slice; a failure names samples, scores and why."""
     cases = [
-        f'  <testcase classname="blocker" name={quoteattr(line)}><error message={quoteattr(line)}/></testcase>'
+        f'  <testcase classname="blocker" name={_attribute(line)}><error message={_attribute(line)}/></testcase>'
         for line in comparison.blockers
     ]
     for one in comparison.deltas:
-        name = quoteattr(f"{one.metric} ({one.slice})" if one.slice else one.metric)
+        name = _attribute(f"{one.metric} ({one.slice})" if one.slice else one.metric)
         head = f'  <testcase classname="steelyard" name={name}'
         if one.regression:
-            message = quoteattr(
+            message = _attribute(
                 f"{signed(one.delta)} ({span(one.low, one.high)}), tolerance {one.tolerance:g}, n {one.n}"
             )
-            body = html.escape("\n".join(_worst(one)))
+            body = html.escape(_of_xml("\n".join(_worst(one))))
             cases.append(f"{head}><failure message={message}>{body}</failure></testcase>")
         elif one.delta is None:
             cases.append(f'{head}><skipped message="nothing to compare"/></testcase>')
@@ -167,13 +187,21 @@ def junit(comparison: Comparison) -> str:
     )
 
 
+def _of_xml(text: str) -> str:
+    """Text without the characters that no XML may hold: they are written out."""
+    return _NO_XML.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_of_xml(text))
+
+
 def github(comparison: Comparison) -> str:
     """Lines that GitHub Actions shows beside the check."""
     lines = [f"::error title=steelyard: not comparable::{_command(line)}" for line in comparison.blockers]
     for one in comparison.regressions:
-        where = f" ({one.slice})" if one.slice else ""
         worst = "; ".join(_worst(one)[:3])
-        words = f"{one.metric}{where} {signed(one.delta)} ({span(one.low, one.high)}), n {one.n}. Worst: {worst}"
+        words = f"{one.metric}{_part(one)} {signed(one.delta)} ({span(one.low, one.high)}), n {one.n}. Worst: {worst}"
         lines.append(f"::error title=steelyard: regression::{_command(words)}")
     lines += [
         f"::notice title=steelyard: better::{_command(f'{one.metric} {signed(one.delta)}, n {one.n}')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..drift import Drift, Moved
-from .comparison import signed
+from .comparison import TEST, signed
 from .table import Table, aligned, number, span
 
 HEAD = ("metric", "anchor", "now", "change", "interval", "p", "n", "same verdict", "rank correlation", "")
@@ -40,7 +40,7 @@ def text(found: Drift) -> str:
     moved = ", ".join(found.moved)
     lines = [f"{found.n_samples} samples judged twice: {f'moved: {moved}' if moved else 'no detectable drift'}"]
     lines += [f"  {line}" for line in found.changed] or ["  nothing is known to have changed"]
-    lines += ["", *aligned(table(found)), "p: paired randomisation, Holm-adjusted"]
+    lines += ["", *aligned(table(found)), f"p: {TEST}, Holm-adjusted"]
     for name, one in found.metrics.items():
         flips = (one.delta.to_fail, one.delta.to_pass)
         if any(flips):

@@ -126,12 +126,13 @@ def _quoted(text: str) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A name that may break after its underscores.
+    """A name that may break after its underscores and before its parameters.
 
-    >>> print(breakable("a_<b"))
-    a_<wbr>&lt;b
+    >>> print(breakable("a_<b(c=1)"))
+    a_<wbr>&lt;b<wbr>(c=1)
     """
-    return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
+    parts = [Markup("_<wbr>").join(escape(word) for word in part.split("_")) for part in name.split("(")]
+    return Markup("<wbr>(").join(parts)
 
 
 @cache

@@ -10,11 +10,12 @@ from ..comparison import Comparison, MetricDelta
 from ..failures import aligned_samples
 from ..records import Estimate, Json, Sample
 from ..report import Report
-from .comparison import headline
+from .comparison import TEST, headline, no_room
 from .html import SCRIPTS, level, rendered
 from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of
 from .html_view import LONGEST, WORDS, between, figure, provenance
 from .html_where import quoted, quoted_name
+from .table import WIDEST, one_line
 
 WORST = 20
 LINE = 150
@@ -49,6 +50,7 @@ class Row(NamedTuple):
     shares: Shares | None
     p: str
     detectable: str
+    noise: str
     verdict: str
 
 
@@ -99,6 +101,8 @@ def comparison_page(comparison: Comparison, current: Report, baseline: Report, *
         comparison=comparison,
         level=f"{comparison.confidence * 100:g} %" if comparison.deltas else level(current),
         rows=rows,
+        test=TEST,
+        noisy=any(one.noise is not None for one in whole),
         slices=[(name, *_selected(name), found) for name, found in parts.items()],
         worst=_worst(comparison, current, baseline, pairs),
         trends=[(label, [_point(*run) for run in runs]) for label, runs in (trend or {}).items() if runs],
@@ -169,7 +173,8 @@ def _row(one: MetricDelta, largest: float, alpha: float) -> Row:
         bar=bar,
         shares=shares,
         p="–" if one.p_adjusted is None else "< 0.001" if one.p_adjusted < 0.001 else f"{one.p_adjusted:.3f}",
-        detectable=figure(one.detectable),
+        detectable="none" if no_room(one) else figure(one.detectable or None),
+        noise="–" if one.noise is None else f"± {figure(one.noise)}",
         verdict=words,
     )
 
@@ -190,7 +195,7 @@ def signed(value: float | None) -> str:
 def _selected(part: str) -> tuple[str, str, str]:
     tag, _, value = part.partition("=")
     name = quoted_name(tag)
-    return tag, value, f"not {name}" if value == "(none)" else f"{name} == {quoted(value)}"
+    return tag, one_line(value, WIDEST), f"not {name}" if value == "(none)" else f"{name} == {quoted(value)}"
 
 
 def _point(name: str, one: Estimate) -> Point:

@@ -14,7 +14,8 @@ from ..report import MetricNote, Report
 from .histogram import Histogram, histogram, place
 from .html_data import deciding, merit, states, verdicts, worst_first
 from .html_where import quoted, quoted_name
-from .table import facts, shown_name
+from .stages import stages
+from .table import WIDEST, facts, one_line, shown_name
 
 WORST = 20
 LONGEST = 1_500
@@ -259,9 +260,17 @@ def totals(report: Report) -> list[tuple[str, str]]:
 
 def provenance(report: Report) -> list[tuple[str, str]]:
     """Everything that a later reader needs to trust or to repeat the numbers."""
-    shown = {"seconds", "cached"}
+    shown = {"seconds", "cached", "stages"}
     run = [(key.replace("_", " "), str(value)) for key, value in report.run.items() if key not in shown]
-    return [*facts(report), *run]
+    took = stages(report)
+    told = [] if took is None else [(row[0], _row_in_words(took.head, row)) for row in took.rows]
+    return [*facts(report), *run, *told]
+
+
+def _row_in_words(head: Sequence[str], row: Sequence[str]) -> str:
+    return ", ".join(
+        f"{name} {value}" for name, value in zip(head[1:], row[1:], strict=True) if value not in {"–", "0"}
+    )
 
 
 def all_slices(report: Report) -> list[Slices]:
@@ -290,7 +299,7 @@ def _slice(tag: str, value: str, estimates: Mapping[str, Estimate], labels: Sequ
             (figure(one.value, one.pool), between(one.low, one.high, one.pool), one.n) if one and known else None
         )
     select = f"not {quoted_name(tag)}" if value == "(none)" else f"{quoted_name(tag)} == {quoted(value)}"
-    return Slice(value, select, most, cells)
+    return Slice(one_line(value, WIDEST), select, most, cells)
 
 
 def worst(report: Report, most: int = WORST) -> list[WorstSample]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..line_up import Place
-from .comparison import signed
+from .comparison import TEST, signed
 from .table import Table, number, span, with_way
 
 HEAD = ("metric", "system", "value", "interval", "n", "undefined", "failed", "delta", "p", "win/tie/loss", "group")
 FOOT = (
-    "delta: to the first system, negative is worse; p: paired randomisation, Holm-adjusted over metrics and systems;"
+    f"delta: to the first system, negative is worse; p: {TEST}, Holm-adjusted over metrics and systems;"
     " systems that share a letter do not differ"
 )
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from ..report import Report
+from .stages import stages
 from .table import Table, estimates, facts, failures, remedies, slices
 from .text import title
 from .where import where
@@ -38,6 +39,9 @@ def markdown(report: Report) -> str:
     fails = where(report)
     if fails is not None:
         lines += ["", "## Where it fails", "", *markdown_table(fails)]
+    took = stages(report)
+    if took is not None:
+        lines += ["", "## What it took", "", *markdown_table(took)]
     for heading, notes in (
         ("Failed", failures(report)),
         ("Notes", report.warnings),

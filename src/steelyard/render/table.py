@@ -12,6 +12,10 @@ from ..report import MetricNote, Report
 HEAD = ("metric", "value", "95 % interval", "n", "undefined", "failed", "if failures are 0 – 1", "pass rate")
 
 
+WIDEST = 60
+"""Characters of a slice's name."""
+
+
 class Table(NamedTuple):
     """A head and rows of text; ``right`` are the columns whose cells align right."""
 
@@ -88,7 +92,7 @@ def _row(label: str, one: Estimate, note: MetricNote, scale: float) -> tuple[str
 
 def slices(report: Report) -> list[tuple[str, Table]]:
     """A table per slice, in order."""
-    return [(name, estimates(report, part)) for name, part in report.slices.items()]
+    return [(one_line(name, WIDEST), estimates(report, part)) for name, part in report.slices.items()]
 
 
 def facts(report: Report) -> list[tuple[str, str]]:
@@ -151,9 +155,19 @@ def width(text: str) -> int:
     )
 
 
+def one_line(text: str, most: int | None = None) -> str:
+    r"""Text that stays on its line of a terminal: control characters are written out; cut where it is longer than most.
+
+    >>> print(one_line("a\nb\x1b[2J"), one_line("abcdef", 4))
+    a\nb\x1b[2J abc…
+    """
+    shown = text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
+
+
 def aligned(table: Table) -> list[str]:
     """The table as lines of text with a rule below the head."""
-    lines: Sequence[tuple[str, ...]] = [table.head, *table.rows]
+    lines: Sequence[tuple[str, ...]] = [table.head, *(tuple(map(one_line, row)) for row in table.rows)]
     widths = [max(width(line[at]) for line in lines) for at in range(len(table.head))]
 
     def line(cells: tuple[str, ...]) -> str:
@@ -163,4 +177,4 @@ def aligned(table: Table) -> list[str]:
         ]
         return "  ".join(padded).rstrip()
 
-    return [line(table.head), "  ".join("─" * one for one in widths), *map(line, table.rows)]
+    return [line(table.head), "  ".join("─" * one for one in widths), *map(line, lines[1:])]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..report import Report
-from .table import aligned, estimates, facts, failures, remedies, slices
+from .stages import stages
+from .table import aligned, estimates, facts, failures, one_line, remedies, slices
 from .where import where
 
 
@@ -15,6 +16,9 @@ def text(report: Report, *, scale: float = 1.0) -> str:
     fails = where(report)
     if fails is not None:
         lines += ["", "where it fails:", *aligned(fails)]
+    took = stages(report)
+    if took is not None:
+        lines += ["", "what it took:", *aligned(took)]
     for heading, notes in (
         ("failed", failures(report)),
         ("notes", report.warnings),
@@ -25,7 +29,7 @@ def text(report: Report, *, scale: float = 1.0) -> str:
     pairs = facts(report)
     pad = max((len(key) for key, _ in pairs), default=0)
     lines += ["", *(f"{key:<{pad}}  {value}" for key, value in pairs if key != "system")]
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def title(report: Report) -> str:

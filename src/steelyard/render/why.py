@@ -40,9 +40,9 @@ def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None)
     return "\n".join(lines)
 
 
-def _ledger_of(report: Report) -> Path | None:
+def _ledger_of(report: Report) -> str | None:
     place = report.run.get("ledger")
-    return Path(place) if isinstance(place, str) else None
+    return place if isinstance(place, str) else None
 
 
 def _sample(sample: Sample) -> list[str]:
@@ -60,7 +60,7 @@ def _pretty(evidence: dict[str, Json]) -> str:
     return msgspec.json.format(msgspec.json.encode(evidence), indent=2).decode()
 
 
-def _requests(keys: list[str], path: Path | None) -> list[str]:
+def _requests(keys: list[str], path: str | Path | None) -> list[str]:
     """The prompts and replies behind a score, from the ledger."""
     lines = []
     for number, (key, found) in enumerate(zip(keys, exchanges(keys, path), strict=True), 1):

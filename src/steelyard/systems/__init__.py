@@ -1,1 +1,55 @@
-"""The systems being weighed: how they are called, and what they give back."""
+"""The systems being weighed: how they are called, what they give back, and those that are built in.
+
+The built-in ones can be imported from here; each is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .bm25 import BM25 as BM25
+    from .command import Command as Command
+    from .dense import Dense as Dense
+    from .described import Described as Described
+    from .extractive import Extractive as Extractive
+    from .hits import Hit as Hit
+    from .hybrid import Hybrid as Hybrid
+    from .llm_answerer import LLMAnswerer as LLMAnswerer
+    from .outputs import Output as Output
+    from .overlap import Overlap as Overlap
+    from .run_file import RunFile as RunFile
+    from .shuffled import Shuffled as Shuffled
+    from .web import Http as Http
+
+_HOME = {
+    "BM25": "bm25",
+    "Command": "command",
+    "Dense": "dense",
+    "Described": "described",
+    "Extractive": "extractive",
+    "Hit": "hits",
+    "Http": "web",
+    "Hybrid": "hybrid",
+    "LLMAnswerer": "llm_answerer",
+    "Output": "outputs",
+    "Overlap": "overlap",
+    "RunFile": "run_file",
+    "Shuffled": "shuffled",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605 - the one list of names is the table above
+
+
+def __getattr__(name: str) -> object:
+    """Import a built-in system when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'steelyard.systems' has no attribute {name!r}")
+    value: object = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..errors import MissingExtra
+from ..errors import InputError, MissingExtra
 from ..text import content_words, stem
 from .chunks import Passages, Results
 
@@ -35,11 +35,16 @@ class BM25:
             import bm25s
         except ImportError:
             raise MissingExtra("bm25s", extra="systems") from None
+        if not (k1 >= 0 and 0 <= b <= 1):
+            raise InputError(f"k1={k1}, b={b}: expected k1 of at least 0 and b from 0 to 1")
         self.name, self.language = name, language
         self._passages = Passages(corpus, chunk, overlap)
         self._order = [chunk.id for chunk in self._passages.chunks]
         self._index = bm25s.BM25(k1=k1, b=b, method="lucene")
-        self._index.index([self._terms(chunk.text) for chunk in self._passages.chunks], show_progress=False)
+        terms = [self._terms(chunk.text) for chunk in self._passages.chunks]
+        if not any(terms):
+            raise InputError("no document of the corpus has a word to search for")
+        self._index.index(terms, show_progress=False)
 
     def search(self, query: str, limit: int) -> Results:
         """The best documents for a query with their scores, ties in order of id."""

@@ -12,20 +12,27 @@ Shapes, in the order in which they are looked for; each is recognised by what th
     query(question)
     a callable
 
-Beside them ``search_batch(queries, limit)`` or ``retrieve_batch(queries, k)`` for all queries at once.
+Beside them, or alone, ``search_batch(queries, limit)`` or ``retrieve_batch(queries, k)`` for many queries at once. Any
+of them may be a coroutine or an asynchronous generator.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from ..errors import WrongType
 
+BATCH = 64
+"""Questions that a batch method gets at once."""
+MOST = 100_000
+"""Results that are taken from a generator."""
 LIMITS = ("limit", "k", "top_k", "n", "num_results", "n_results", "size")
+QUESTIONS = ("query", "question", "queries", "text", "q")
 One: TypeAlias = Callable[[str, int], object]
 Many: TypeAlias = Callable[[Sequence[str], int], Sequence[object]]
 
@@ -40,13 +47,15 @@ class Caller(NamedTuple):
 
 def caller_of(system: object) -> Caller:
     """How to call a system; WrongType for what has none of the shapes."""
-    one = _one(system)
+    one, many = _one(system), _many(system)
+    if one is None and many is not None:
+        one = partial(alone, many)
     if one is None:
         raise WrongType(
             f"not a retriever: {type(system).__name__}"
             " (expected .search(query, limit=), .retrieve(query, k), a whole system or a callable)"
         )
-    return Caller(name_of(system), one, _many(system))
+    return Caller(name_of(system), partial(_gathered, one), many)
 
 
 def name_of(system: object) -> str:
@@ -90,7 +99,47 @@ def _one(system: object) -> One | None:
 
 
 def _many(system: object) -> Many | None:
-    return method(system, "search_batch", "retrieve_batch")  # type: ignore[return-value]
+    many = method(system, "search_batch", "retrieve_batch")
+    return None if many is None else called(many)  # type: ignore[return-value]
+
+
+def alone(many: Callable[..., object], question: str, other: object) -> object:
+    """One question of what takes several; ``other`` is the number of results, or the context of an answer."""
+    found = many([question], [other] if isinstance(other, str) else other)
+    return _first(found) if inspect.isawaitable(found) else _only(found)
+
+
+async def _first(found: Awaitable[object]) -> object:
+    return _only(await found)
+
+
+def _only(found: object) -> object:
+    if not isinstance(found, Sequence) or len(found) != 1:
+        raise WrongType(f"a batch of 1 query gives a list of 1 result, not {type(found).__name__}")
+    return found[0]
+
+
+def _gathered(one: One, question: str, k: int) -> object:
+    """What a call gives; what comes one by one as a list, so that its time is that of the call."""
+    result = one(question, k)
+    if isinstance(result, AsyncIterator):
+        return _list(result)
+    return _bounded(list(islice(result, MOST + 1))) if isinstance(result, Iterator) else result
+
+
+async def _list(items: AsyncIterator[object]) -> list[object]:
+    found: list[object] = []
+    async for item in items:
+        found.append(item)
+        if len(found) > MOST:
+            break
+    return _bounded(found)
+
+
+def _bounded(found: list[object]) -> list[object]:
+    if len(found) > MOST:
+        raise WrongType(f"a retriever that gives results one by one ends after at most {MOST:,}")
+    return found
 
 
 def called(function: Callable[..., object]) -> One:
@@ -99,6 +148,9 @@ def called(function: Callable[..., object]) -> One:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # built in C: no signature to read
         return function
+    asked = next((name for name in QUESTIONS if name in parameters), None)
+    if asked is not None and parameters[asked].kind is inspect.Parameter.KEYWORD_ONLY:
+        return lambda query, k: function(**{asked: query}, **_limit(function, k))
     for name in LIMITS:
         if name in parameters and parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY:
             return lambda query, k: function(query, **{name: k})

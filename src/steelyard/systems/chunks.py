@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ..errors import InputError
+from ..errors import InputError, WrongType
 from .hits import Hit
 
 Results: TypeAlias = list[tuple[str, float]] | list[Hit]
@@ -69,8 +69,12 @@ class Passages:
     """
 
     def __init__(self, corpus: Mapping[str, str], size: int | None = None, overlap: int = 0) -> None:
+        if not isinstance(corpus, Mapping):
+            raise WrongType(f"a corpus is texts by id, not {type(corpus).__name__}")
         if not corpus:
             raise InputError("the corpus is empty")
+        if (odd := next((key for key, text in corpus.items() if not isinstance(text, str)), None)) is not None:
+            raise WrongType(f"document {odd!r} is no text but {type(corpus[odd]).__name__}")
         self.chunked, self._texts = size is not None, corpus
         self.chunks: list[Chunk] = []
         for doc, text in corpus.items():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
@@ -41,6 +43,9 @@ class Command:
         if not self.command:
             raise InputError("a command needs a program")
         self.name, self.cwd, self.deadline = name or self.command[0], cwd, deadline
+        program = self.command[0]
+        if shutil.which(program if Path(program).name == program else str(Path(cwd or ".", program))) is None:
+            raise InputError(f"cannot run {program!r}: no such program")
         self.paths = Paths(**places) if paths is None else paths
         self._idle: SimpleQueue[_Process] = SimpleQueue()
 

@@ -40,7 +40,7 @@ class Dense:
         ledger: str | Path | None = None,
         name: str = "dense",
     ) -> None:
-        self.name, self.embedder, self.usage = name, embedder_of(embedder), Usage()
+        self.name, self.embedder, self.usage, self._untold = name, embedder_of(embedder), Usage(), Usage()
         self._passages, self._prefix, self._ledger = Passages(corpus, chunk, overlap), prefix, ledger
         self._order = np.argsort(np.argsort(np.array([chunk.id for chunk in self._passages.chunks], dtype=object)))
         self._vectors = self._embedded([passage_prefix + chunk.text for chunk in self._passages.chunks])
@@ -62,6 +62,11 @@ class Dense:
         """The text of a document."""
         return self._passages.text(id)
 
+    def take_usage(self) -> Usage:
+        """What embedding took since this was asked last: first the corpus, then the queries."""
+        taken, self._untold = self._untold, Usage()
+        return taken
+
     def _nearest(self, scores: np.ndarray[tuple[int], np.dtype[np.float32]], limit: int) -> Results:
         limit = min(limit, len(scores))
         if limit < len(scores):
@@ -74,7 +79,7 @@ class Dense:
 
     def _embedded(self, texts: Sequence[str]) -> Matrix:
         vectors, usage = embed_all(texts, self.embedder, ledger=self._ledger)
-        self.usage += usage
+        self.usage, self._untold = self.usage + usage, self._untold + usage
         return vectors
 
 

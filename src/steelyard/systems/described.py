@@ -6,14 +6,16 @@ Paths are steps joined by points, each a key, an attribute or a number; ``*`` is
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ..errors import AskFailed
+from ..errors import AskFailed, InputError, WrongType
+from ..loops import wait
 from ..records import Json, Usage
-from .calling import One, called, caller_of, name_of
-from .hits import Hit
+from .calling import One, called, caller_of, method, name_of
+from .hits import Hit, hit_of
 from .outputs import Output, answer_of, output_of
 
 
@@ -71,12 +73,35 @@ def _hits(
         raise AskFailed("bad_output", "contexts, ids and scores of the reply are not of one length")
     return [
         Hit(
-            None if ids is None else str(ids[at]),
-            None if contexts is None else str(contexts[at]),
-            None if scores is None else float(str(scores[at])),
+            None if ids is None else _id_of(ids[at]),
+            None if contexts is None else _text_of(contexts[at]),
+            None if scores is None else _score_of(scores[at]),
         )
         for at in range(len(given[0]))
     ]
+
+
+def _id_of(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise AskFailed("bad_output", f"an id is a text or a whole number, found {str(value)[:120]!r}")
+    return str(value)
+
+
+def _text_of(value: object) -> str:
+    """A context, or the text of a document in its place."""
+    text = value if isinstance(value, str) else hit_of(value, need_id=False).text
+    if text is None:
+        raise AskFailed("bad_output", f"a context is a text, found {str(value)[:120]!r}")
+    return text
+
+
+def _score_of(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise AskFailed("bad_output", f"a score is a number, found {str(value)[:120]!r}")
+    try:
+        return float(value)
+    except ValueError:
+        raise AskFailed("bad_output", f"a score is a number, found {value!r}") from None
 
 
 def follow(value: object, path: Sequence[str]) -> object:
@@ -99,34 +124,63 @@ def follow(value: object, path: Sequence[str]) -> object:
 
 
 def put(body: Mapping[str, Json], path: str, value: Json) -> dict[str, Json]:
-    """A copy of a mapping with a value at a path.
+    """A copy of a mapping with a value at a path; a number is an item of a list that is there.
 
     >>> put({"options": {"lang": "en"}}, "options.k", 5)
     {'options': {'lang': 'en', 'k': 5}}
+    >>> put({"messages": [{"role": "user"}]}, "messages.0.content", "Who?")
+    {'messages': [{'role': 'user', 'content': 'Who?'}]}
     """
     head, _, rest = path.partition(".")
-    inner = body.get(head)
-    return {**body, head: put(inner if isinstance(inner, dict) else {}, rest, value) if rest else value}
+    return {**body, head: _put_in(body.get(head), rest, value) if rest else value}
+
+
+def _put_in(inner: Json, path: str, value: Json) -> Json:
+    if not isinstance(inner, list):
+        return put(inner if isinstance(inner, dict) else {}, path, value)
+    step, _, rest = path.partition(".")
+    if not step.isdigit() or int(step) >= len(inner):
+        raise InputError(f"no item {step!r} in a list of {len(inner)}")
+    at = int(step)
+    return [*inner[:at], _put_in(inner[at], rest, value) if rest else value, *inner[at + 1 :]]
 
 
 class Described:
-    """A system of the user's own, with the key of its input and the places in its output named.
+    """A system of the user's own, with the keys of its input and the places in its output named.
 
     ``Described(chain, question="input", answer="output", contexts="docs.*.page_content")`` for a LangChain chain whose
-    keys cannot be guessed.
+    keys cannot be guessed; ``Described(pipeline, question="retriever.query", k="retriever.top_k",
+    contexts="retriever.documents.*.content")`` for a Haystack pipeline. With ``question`` the system gets one mapping.
     """
 
     def __init__(
-        self, system: object, *, question: str | None = None, paths: Paths | None = None, **places: str
+        self,
+        system: object,
+        *,
+        question: str | None = None,
+        k: str | None = None,
+        paths: Paths | None = None,
+        **places: str,
     ) -> None:
         self.system, self.name = system, name_of(system)
         self.paths = Paths(**places) if paths is None else paths
-        self._one: One = caller_of(system).one
-        if question is not None:
-            invoke = getattr(system, "invoke", None)
-            function = called(invoke if callable(invoke) else system)  # type: ignore[arg-type]
-            self._one = lambda text, k: function(put({}, question, text), k)  # type: ignore[arg-type]
+        self._one: One = caller_of(system).one if question is None else _of_a_mapping(system, question, k)
 
     def ask(self, question: str, k: int) -> Output:
         """Ask the system."""
-        return self.paths.read(self._one(question, k))
+        found = self._one(question, k)
+        return self.paths.read(wait(found) if inspect.isawaitable(found) else found)
+
+
+def _of_a_mapping(system: object, question: str, k: str | None) -> One:
+    """A system that takes one mapping, by its ``invoke`` or ``run``, or as a callable."""
+    function = method(system, "invoke", "run", "ainvoke") or (system if callable(system) else None)
+    if function is None:
+        raise WrongType(f"{type(system).__name__} has no invoke or run, and is no callable")
+    take = called(function)
+
+    def one(text: str, number: int) -> object:
+        body = put({}, question, text)
+        return take(body if k is None else put(body, k, number), number)  # type: ignore[arg-type]
+
+    return one

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..errors import InputError, WrongType
 
-ID_FIELDS = ("doc_id", "document_id", "id_", "node_id", "id", "_id")
+ID_FIELDS = ("doc_id", "document_id", "id_", "node_id", "id", "_id", "docno", "docid")
 SOURCE_FIELDS = ("source", "source_id", "doc_id", "document_id", "id")
 TEXT_FIELDS = ("text", "page_content", "content", "contents", "passage", "body")
 START_FIELDS = ("start_char_idx", "start_index", "split_idx_start", "start")
@@ -82,26 +82,39 @@ def document_ids(hits: Iterable[object], limit: int) -> tuple[list[str], int]:
 
 
 def listed(hits: object) -> list[object]:
-    """A result list as a list; what is none (a text, a number, nothing) is a WrongType.
+    """A result list as a list; what is none (a text, a number, nothing, a set, which has no order) is a WrongType.
 
     Haystack components wrap their documents in a mapping, other stores in an object: ``documents``, ``hits`` and
-    ``results`` are looked into.
+    ``results`` are looked into. The rows of a data frame are mappings.
     """
+    if (rows := rows_of(hits)) is not None:
+        return rows
     for name in ("documents", "hits", "results"):
         inner = _part(hits, name)
         if isinstance(inner, list | tuple):
             return list(inner)
-    if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
-        raise WrongType(f"a retriever returns a list of results, not {type(hits).__name__}")
+    if isinstance(hits, str | bytes | Mapping | set | frozenset) or not isinstance(hits, Iterable):
+        raise WrongType(f"a retriever returns a list of results, best first, not {type(hits).__name__}")
     return list(hits)
+
+
+def rows_of(frame: object) -> list[object] | None:
+    """The rows of a polars or pandas data frame as mappings; None for anything else."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "shape"):
+        return None
+    to_dicts, to_dict = getattr(frame, "to_dicts", None), getattr(frame, "to_dict", None)
+    rows = to_dicts() if callable(to_dicts) else to_dict("records") if callable(to_dict) else None
+    return rows if isinstance(rows, list) else None
 
 
 def _unwrapped(result: object) -> tuple[object, float | None]:
     """The document inside pairs and scored nodes, and the score beside it."""
     score: object = None
-    if isinstance(result, tuple | list):
-        score = result[1] if len(result) > 1 else None
+    if isinstance(result, tuple | list) and not hasattr(result, "_fields"):
+        score, pair = result[1] if len(result) > 1 else None, result
         result = result[0] if result else None
+        if score is not None and not _is_number(score):
+            raise InputError(f"a pair is (id or document, score), found {str(pair)[:120]!r}")
     elif not isinstance(result, str | int):
         score = _part(result, "score")
         node = _part(result, "node")

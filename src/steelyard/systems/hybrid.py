@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..errors import InputError
+from ..errors import InputError, WrongType
 from ..loops import wait
+from ..records import Usage
 from .calling import Caller, caller_of, method
 from .hits import Hit, hit_of, listed
 
@@ -34,6 +35,8 @@ class Hybrid:
         weights: Sequence[float] | None = None,
         name: str = "hybrid",
     ) -> None:
+        if not isinstance(retrievers, Sequence):
+            raise WrongType(f"a hybrid is made of a list of retrievers, not of {type(retrievers).__name__}")
         if not retrievers:
             raise InputError("a hybrid needs at least one retriever")
         if weights is not None and len(weights) != len(retrievers):
@@ -72,6 +75,11 @@ class Hybrid:
             if isinstance(text, str) and text:
                 return text
         return None
+
+    def take_usage(self) -> Usage:
+        """What the parts took that say so, since this was asked last."""
+        told = [take() for part in self._parts if (take := method(part, "take_usage")) is not None]
+        return sum((one for one in told if isinstance(one, Usage)), Usage())
 
     def _asked(self, caller: Caller, query: str, depth: int) -> object:
         result = caller.one(query, depth)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ..engine import Engine
 from ..flow import Flow, Prompt, Text, ask
 from ..judge import LLMJudge, judge_of
+from ..reckoning import Reckoning
 from ..trace import Cell
 from .outputs import Output
 
@@ -67,15 +68,21 @@ class LLMAnswerer:
     def answer_batch(self, questions: Sequence[str], contexts: Sequence[str]) -> list[Output | Exception]:
         """The answers to many questions with what each took, or why there is none."""
         answers: dict[int, str] = {}
+        found: list[Output | Exception] = [Output()] * len(questions)
+        for result in self._engine().run(self._cells(questions, contexts, answers)):
+            at = result.key
+            assert isinstance(at, int)
+            found[at] = result.error or Output(answer=answers[at], usage=result.usage)
+        return found
 
+    def reckon(self, questions: Sequence[str], contexts: Sequence[str]) -> Reckoning:
+        """What the answers would take, without asking."""
+        return self._engine().estimate(self._cells(questions, contexts, {}))
+
+    def _cells(self, questions: Sequence[str], contexts: Sequence[str], answers: dict[int, str]) -> list[Cell]:
         def rule(at: int) -> Flow:
             reply = yield from ask(self.prompt, Answer, context=contexts[at], question=questions[at])
             answers[at] = reply.answer
             return 1.0
 
-        found: list[Output | Exception] = [Output()] * len(questions)
-        for result in self._engine().run(Cell(at, partial(rule, at)) for at in range(len(questions))):
-            at = result.key
-            assert isinstance(at, int)
-            found[at] = result.error or Output(answer=answers[at], usage=result.usage)
-        return found
+        return [Cell(at, partial(rule, at)) for at in range(len(questions))]

@@ -104,7 +104,12 @@ class Making:
         )
         key = msgspec.json.encode([name, msgspec.to_builtins(entry), [id(part) for part in parts]])
         if key not in self._made:
-            self._made[key] = self._new(entry, parts, name)
+            try:
+                self._made[key] = self._new(entry, parts, name)
+            except InputError as error:
+                if error.path is not None or error.field is not None:
+                    raise
+                raise InputError(error.message, field=f"$.systems.{name}") from None
         return self._made[key]
 
     def _new(self, entry: SystemEntry, parts: list[object], name: str) -> object:
@@ -160,7 +165,7 @@ class Making:
         loaded = load(entry.object, entry.settings, corpus=self.corpus, folder=self.folder)
         if entry.question is None and paths == Paths():
             return loaded
-        return Described(loaded, question=entry.question, paths=paths)
+        return Described(loaded, question=entry.question, k=entry.k, paths=paths)
 
     def _corpus(self, name: str) -> Mapping[str, str]:
         if self.corpus is None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ..asking import printable
 from ..errors import InputError, WrongType
 from ..records import Usage
-from .hits import Hit, hit_of, listed
+from .hits import Hit, hit_of, listed, rows_of
 
 ANSWER_FIELDS = ("answer", "response", "result", "output", "output_text", "generated_answer", "completion")
 HIT_FIELDS = (
@@ -37,6 +39,17 @@ class Output(Struct, frozen=True, omit_defaults=True):
         ids = [hit.id for hit in self.hits if hit.id is not None]
         return list(dict.fromkeys(ids)) if len(ids) == len(self.hits) else None
 
+    @property
+    def kept(self) -> Output:
+        """The output as it can be kept: halves of surrogate pairs become question marks."""
+        hits = None if self.hits is None else [_kept(hit) for hit in self.hits]
+        return replace(self, hits=hits, answer=None if self.answer is None else printable(self.answer))
+
+
+def _kept(hit: Hit) -> Hit:
+    texts = [None if text is None else printable(text) for text in (hit.id, hit.text, hit.chunk)]
+    return hit if texts == [hit.id, hit.text, hit.chunk] else replace(hit, id=texts[0], text=texts[1], chunk=texts[2])
+
 
 def output_of(result: object) -> Output:
     """The result of a call as an ``Output``.
@@ -58,6 +71,8 @@ def output_of(result: object) -> Output:
         return Output(_hits(result[1]), str(result[0]))
     if isinstance(result, list | tuple):
         return Output(_hits(result))
+    if (rows := rows_of(result)) is not None:
+        return Output(_hits(rows))
     answer, hits, ids = _first(result, ANSWER_FIELDS), _first(result, HIT_FIELDS), _first(result, IDS_FIELDS)
     if answer is None and isinstance(_part(result, "content"), str):  # a chat model's message
         answer = _part(result, "content")
@@ -85,6 +100,8 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
     """Hits from a list of documents or texts, a list of ids, or both."""
     if ids is not None and not _is_list(ids):
         raise WrongType(f"expected a list of ids, found {type(ids).__name__}")
+    if _of_many_queries(ids):
+        hits, ids = _of_the_first(hits), _of_the_first(ids)
     if hits is None:
         return None if ids is None else _hits(ids)
     found = [Hit(text=str(hits))] if isinstance(hits, str) else _hits(hits, texts=True)
@@ -96,6 +113,17 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
     return [
         Hit(one.id, hit.text, hit.score, hit.chunk, hit.start, hit.end) for one, hit in zip(named, found, strict=True)
     ]
+
+
+def _of_many_queries(ids: object) -> bool:
+    """Whether ids are lists, one for each query, as of a store that answers several at once (Chroma); one was asked."""
+    if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], list)):
+        return False
+    return all(isinstance(one, str) for one in ids[0])
+
+
+def _of_the_first(column: object) -> object:
+    return column[0] if isinstance(column, list) and len(column) == 1 and isinstance(column[0], list) else column
 
 
 def _hits(results: object, *, texts: bool = False) -> list[Hit]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from ..errors import WrongType
 from ..loops import wait
-from .calling import caller_of
+from .calling import BATCH, Many, caller_of
 from .hits import document_id, document_ids
 from .outputs import output_of
 
@@ -54,18 +54,24 @@ class RetrievalSystem(Retriever, Protocol):
         ...
 
 
-def searcher(retriever: object) -> Search:
+def searcher(retriever: object, queries: Sequence[str] = ()) -> Search:
     """One calling convention for retrievers of every shape; see ``calling`` for which there are.
+
+    ``queries`` are all that will be searched for: a retriever with a batch method gets them together. A batch that
+    fails is asked one by one, so that the error is that of its query.
 
     >>> searcher(lambda query, k: ["d1", "d2"])("q", 2)
     ['d1', 'd2']
     """
-    call = caller_of(retriever).one
+    caller = caller_of(retriever)
+    ahead: dict[str, object] = {}
+    left = list(dict.fromkeys(queries)) if caller.many is not None else []
 
     def search(query: str, limit: int) -> Iterable[object]:
-        result = call(query, limit)
-        if inspect.isawaitable(result):
-            result = wait(result)
+        if caller.many is not None and query in left[:1]:
+            batch, left[:BATCH] = left[:BATCH], []
+            ahead.update(_together(caller.many, batch, limit))
+        result = ahead.pop(query) if query in ahead else _waited(caller.one(query, limit))
         if isinstance(result, list | tuple):
             return result
         hits = None if result is None or isinstance(result, str | bytes) else output_of(result).hits
@@ -74,3 +80,18 @@ def searcher(retriever: object) -> Search:
         return hits
 
     return search
+
+
+def _together(many: Many, batch: Sequence[str], limit: int) -> dict[str, object]:
+    """The results of a batch by query; nothing where it failed as a whole."""
+    try:
+        results = _waited(many(batch, limit))
+    except Exception:  # noqa: BLE001 - each is asked by itself then, and raises what it raises
+        return {}
+    if not isinstance(results, list | tuple) or len(results) != len(batch):
+        return {}
+    return dict(zip(batch, results, strict=True))
+
+
+def _waited(result: object) -> object:
+    return wait(result) if inspect.isawaitable(result) else result

@@ -23,9 +23,9 @@ MOST_BYTES = 64 * 2**20
 class Http:
     """Asks an address: ``Http("http://localhost:8000/ask", question="q", answer="data.answer", ids="data.docs.*.id")``.
 
-    ``question`` and ``k`` are paths into the JSON body of a POST (beside what ``body`` holds), or the names of a GET's
-    parameters. ``key_env`` names the environment variable with a bearer token. Answers of 5xx and 429 may be retried by
-    who calls; other refusals are final. Redirects are not followed.
+    ``question`` and ``k`` are paths into the JSON body of a POST, beside what ``body`` holds (``messages.0.content``),
+    or the names of a GET's parameters. ``key_env`` names the environment variable with a bearer token. Answers of 5xx
+    and 429 may be retried by who calls; other refusals are final. Redirects are not followed.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Http:
             raise InputError(f"{url!r} is no http address")
         self.name, self.url, self.method, self.deadline = name or url, url, method, deadline
         self._question, self._k, self._body = question, k, dict(body or {})
+        self._filled("", 1)
         self._headers = {"Accept": "application/json", "User-Agent": "steelyard", **(headers or {})}
         self._key_env, self.paths = key_env, Paths(**places) if paths is None else paths
         self._opener: OpenerDirector = build_opener(_Stay)
@@ -66,15 +67,17 @@ class Http:
             raise AskFailed("bad_output", f"the reply is not JSON: {_said(raw, key)}") from None
 
     def _request(self, question: str, k: int, key: str | None) -> Request:
-        body = put(self._body, self._question, question)
-        if self._k is not None:
-            body = put(body, self._k, k)
+        body = self._filled(question, k)
         headers = self._headers | ({} if key is None else {"Authorization": f"Bearer {key}"})
         if self.method == "GET":
             mark = "&" if urlsplit(self.url).query else "?"
             return Request(self.url + mark + urlencode(body, doseq=True), headers=headers)  # noqa: S310 - http(s) only
         headers |= {"Content-Type": "application/json"}
         return Request(self.url, msgspec.json.encode(body), headers, method=self.method)  # noqa: S310 - as above
+
+    def _filled(self, question: str, k: int) -> dict[str, Json]:
+        body = put(self._body, self._question, question)
+        return body if self._k is None else put(body, self._k, k)
 
     def _called(self, request: Request, key: str | None) -> bytes:
         try:

@@ -1,0 +1,180 @@
+"""A run in parts: what ``steelyard run --job`` does, and ``steelyard merge``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+from . import app
+from .evaluate import check_format
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..config import Config
+    from ..folder import Folder
+    from ..parts import Manifest
+    from ..run_config import Outcome
+
+FORMATS = ("table", "json", "md", "latex", "csv")
+
+
+class Job:
+    """The options of a job, checked."""
+
+    def __init__(
+        self,
+        place: str | None,
+        *,
+        buckets: int | None,
+        part: str | None,
+        cluster: str | None,
+        workers: int | None,
+        plan_only: bool,
+    ) -> None:
+        others = {"--buckets": buckets, "--part": part, "--cluster": cluster, "--plan": plan_only or None}
+        if place is None and (given := [name for name, value in others.items() if value is not None]):
+            raise InputError(f"{given[0]} needs --job: the folder where the parts are kept")
+        if workers is not None and (cluster is None or workers < 1):
+            raise InputError("--workers is the number of workers of a --cluster, at least 1; without one, use --part")
+        if part is not None and cluster is not None:
+            raise InputError("--part and --cluster contradict each other: a cluster does all parts")
+        self.place, self.buckets, self.workers, self.plan_only = place or "", buckets, workers, plan_only
+        self.share = None if part is None else share_of(part)
+        self.address = None if cluster is None else address_of(cluster)
+
+    def run(
+        self,
+        config: Config,
+        *,
+        base: Path,
+        rates: Mapping[str, float],
+        output_format: str = "table",
+        scale: float = 1.0,
+    ) -> int:
+        """Plan a configuration, do what is to be done here, and merge where that is all of it."""
+        from ..cluster import merge, plan
+        from ..run_config import held
+
+        folder = self.folder()
+        manifest = plan(config, folder, base=base, buckets=self.buckets)
+        if not self.done(folder, manifest, concurrency=config.workers, rates=rates):
+            return 0
+        return told(held(merge(folder, config), config, base / config.outputs.dir), output_format, scale=scale)
+
+    def folder(self) -> Folder:
+        """Where the job is. That Ray is missing is said before anything is planned."""
+        from ..folder import folder_at
+
+        if self.address is not None:
+            from ..ray_cluster import check_ray
+
+            check_ray()
+        return folder_at(self.place)
+
+    def done(
+        self, folder: Folder, manifest: Manifest, *, concurrency: int = 16, rates: Mapping[str, float] | None = None
+    ) -> bool:
+        """Do what is to be done here; whether that is all of the job."""
+        from ..cluster import cells_of, run_here, unfinished
+
+        if self.plan_only:
+            print(f"{sum(manifest.rows)} {'samples' if manifest.config else 'pieces'} in {len(manifest.parts)} parts")
+            return False
+        parts, rates = manifest.parts, dict(rates or {})
+        if self.share is not None:
+            mine, of = self.share
+            parts = [number for number in parts if number % of == mine - 1]
+            rates = {url: rate / of for url, rate in rates.items()}
+        left = unfinished(folder, manifest, parts)
+        print(f"{len(left)} of {len(parts)} parts to do", file=sys.stderr)
+        with Progress(cells_of(manifest, left)) as progress:
+            if self.address is None:
+                run_here(folder, left, concurrency=concurrency, rates=rates, progress=progress)
+            elif left:
+                from ..ray_cluster import run_on_ray
+
+                run_on_ray(
+                    folder,
+                    left,
+                    address=self.address,
+                    workers=self.workers,
+                    concurrency=concurrency,
+                    rates=rates,
+                    progress=progress,
+                )
+        if self.share is not None:
+            print(f"share {self.share[0]} of {self.share[1]} is done; when all are: steelyard merge {self.place}")
+        return self.share is None
+
+
+@app.command("merge")
+def merge(
+    job: Annotated[str, typer.Argument(help="The folder or URL of a job.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the outputs here (default: where the configuration says).")
+    ] = None,
+    output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
+    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+) -> int:
+    """Make one report of the parts of a job: the same that one process would have made.
+
+    Exit codes: 0 good, 1 parts are missing, 2 a threshold was missed, 3 too much failed.
+    """
+    from ..cluster import merge as made
+    from ..folder import folder_at
+    from ..parts import Manifest
+    from ..run_config import held
+
+    check_format(output_format, FORMATS)
+    folder = folder_at(job)
+    manifest = Manifest.at(folder)
+    if manifest.ranking is not None:
+        from ..rank_cluster import merge_rankings
+        from .rank import show_runs
+
+        show_runs(merge_rankings(folder), output_format, seed=manifest.ranking.seed, out=out)
+        return 0
+    config = manifest.settings
+    base = Path(manifest.base) if Path(manifest.base).is_dir() else Path()
+    return told(held(made(folder), config, out or base / config.outputs.dir), output_format, scale=scale)
+
+
+def told(outcome: Outcome, output_format: str, *, scale: float) -> int:
+    """Print a report and every rule with its verdict; the exit code."""
+    from ..gate import exit_code
+    from ..render.plain import printed
+
+    print(printed(outcome.report, output_format, scale=scale))
+    for rule in outcome.rules:
+        print(rule, file=sys.stdout if output_format == "table" else sys.stderr)
+    return exit_code(outcome.rules)
+
+
+def share_of(text: str) -> tuple[int, int]:
+    """``17/1024`` as numbers.
+
+    >>> share_of("3/8")
+    (3, 8)
+    """
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(f"--part {text}: expected I/N, from 1/N to N/N, such as 3/8")
+    return int(match[1]), int(match[2])
+
+
+def address_of(text: str) -> str:
+    """Where a cluster is: ``ray`` is this machine.
+
+    >>> address_of("ray"), address_of("ray:auto"), address_of("ray:ray://head:10001")
+    ('local', 'auto', 'ray://head:10001')
+    """
+    engine, _, address = text.partition(":")
+    if engine != "ray":
+        raise InputError(f"--cluster {text}: expected ray or ray:ADDRESS")
+    return address or "local"

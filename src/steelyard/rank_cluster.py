@@ -1,0 +1,172 @@
+"""Run files weighed in parts: pieces of whole queries, joined with the judgements anywhere, one report per run.
+
+Rules of this file: a part is a stretch of one file, cut where a query begins, so nothing is moved or sorted. What a
+part finds is a few numbers for each judged document of its queries; measures, intervals and tests come from all of them
+together, as if the file had been read in one go. Workers read the run files where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from .errors import InputError
+from .evaluate_rankings import ranking_metrics, report_of
+from .folder import Folder
+from .join import Found, assemble
+from .judgements import Judgements, Policy
+from .parts import FORMAT, Done, Manifest, PolicySettings, RankingJob
+from .records import Json, Usage
+from .report import Report
+from .trec import judgements_of
+from .trec_blocks import Odd
+from .trec_pieces import Piece, pieces_of
+from .trec_scan import Scan, Ungrouped, together
+
+if TYPE_CHECKING:
+    from .engine import Progress
+
+PIECE = 256 << 20
+"""Bytes of a run file in a part, if not said otherwise."""
+
+
+class _Part(Struct):
+    """What a piece holds: rows of the judgements with their ranks, and queries with the length of their lists."""
+
+    run_id: str
+    rows: list[int]
+    ranks: list[int]
+    queries: list[int]
+    retrieved: list[int]
+    tied: list[int]
+    ignored: list[str]
+    duplicates: int
+
+
+def plan_rankings(
+    folder: Folder,
+    runs: Sequence[Path],
+    qrels: Path,
+    metrics: Iterable[str],
+    *,
+    policy: PolicySettings,
+    confidence: float = 0.95,
+    seed: int = 0,
+    buckets: int | None = None,
+) -> Manifest:
+    """Cut run files into pieces, unless that is done; about ``buckets`` of them in all."""
+    sizes = [_size(path) for path in runs]
+    wanted = [one.label for one in ranking_metrics(metrics)]
+    Policy(**msgspec.structs.asdict(policy))
+    fingerprint: dict[str, Json] = {
+        "runs": [[str(path.absolute()), size] for path, size in zip(runs, sizes, strict=True)],
+        "qrels": str(qrels.absolute()),
+        "metrics": list[Json](wanted),
+        "policy": msgspec.structs.asdict(policy),
+    }
+    if folder.read("manifest.json") is not None:
+        return Manifest.at(folder).same(fingerprint, folder)
+    each = max(1, sum(sizes) // buckets) if buckets else PIECE
+    pieces: list[tuple[int, int, int]] = []
+    for number, (path, size) in enumerate(zip(runs, sizes, strict=True)):
+        cut = pieces_of(path, max(1, round(size / each)))
+        if not cut:
+            raise InputError("a packed or empty file cannot be read in parts: unpack it first", path=path)
+        pieces += [(number, piece.start, piece.end) for piece in cut]
+    ranking = RankingJob(
+        [str(path.absolute()) for path in runs], str(qrels.absolute()), wanted, policy, pieces, confidence, seed
+    )
+    count = len(pieces)
+    manifest = Manifest(FORMAT, fingerprint, str(Path().absolute()), [1] * count, [0] * count, ranking=ranking)
+    folder.write("manifest.json", msgspec.json.encode(manifest))
+    return manifest
+
+
+def rank_part(folder: Folder, ranking: RankingJob, part: int, progress: Progress | None = None) -> Done:
+    """Join one piece with the judgements."""
+    number, start, end = ranking.pieces[part]
+    path = Path(ranking.runs[number])
+    rows, policy = _judgements(ranking)
+    try:
+        found = Scan(rows, policy).piece(Piece(path, start, end).reader())
+    except Odd as odd:
+        raise _not_in_parts(path, odd) from None
+    hits, queries = np.flatnonzero(found.ranks), np.flatnonzero(found.retrieved >= 0)
+    kept = _Part(
+        run_id=found.run_id,
+        rows=hits.tolist(),
+        ranks=found.ranks[hits].tolist(),
+        queries=queries.tolist(),
+        retrieved=found.retrieved[queries].tolist(),
+        tied=np.flatnonzero(found.tied).tolist(),
+        ignored=found.ignored,
+        duplicates=found.duplicates,
+    )
+    folder.write(f"results/{part:05}.json", msgspec.json.encode(kept))
+    done = Done(rows=len(queries), cells=1, undefined=0, failed=0, transient=0, usage=Usage())
+    folder.write(f"done/{part:05}.json", msgspec.json.encode(done))
+    if progress is not None:
+        progress(1, 0, 0, 0, 0, 0, None)
+    return done
+
+
+def merge_rankings(folder: Folder) -> list[Report]:
+    """The reports of a job's run files, in their order: the same that reading each in one go gives."""
+    manifest = Manifest.at(folder)
+    ranking = manifest.ranking
+    if ranking is None:
+        raise InputError("a job of samples, not of rankings", path=folder.name)
+    manifest.check_results(folder)
+    rows, policy = _judgements(ranking)
+    asked = ranking_metrics(ranking.metrics)
+    reports = []
+    for number, path in enumerate(ranking.runs):
+        parts = [part for part, (run, _, _) in enumerate(ranking.pieces) if run == number]
+        try:
+            found = together(rows, _founds(folder, parts, rows))
+        except Odd as odd:
+            raise _not_in_parts(Path(path), odd) from None
+        rankings = assemble(rows, found, policy)
+        report = report_of(
+            rankings, asked, dataset=Path(ranking.qrels).name, confidence=ranking.confidence, seed=ranking.seed
+        )
+        report.system = rankings.run_id
+        report.run = {"job": folder.name, "parts": len(parts)}
+        reports.append(report)
+    return reports
+
+
+def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[Found]:
+    for part in parts:
+        content = folder.read(f"results/{part:05}.json")
+        assert content is not None
+        kept = msgspec.json.decode(content, type=_Part)
+        found = Found.nothing(rows)
+        found.run_id, found.ignored, found.duplicates = kept.run_id, kept.ignored, kept.duplicates
+        found.ranks[kept.rows] = kept.ranks
+        found.retrieved[kept.queries] = kept.retrieved
+        found.tied[kept.tied] = True
+        yield found
+
+
+def _judgements(ranking: RankingJob) -> tuple[Judgements, Policy]:
+    policy = Policy(**msgspec.structs.asdict(ranking.policy))
+    rows = judgements_of(ranking.qrels, "utf-8")
+    return (rows.with_self() if policy.drop_self else rows), policy
+
+
+def _not_in_parts(path: Path, odd: Odd) -> InputError:
+    why = "the lines of a query stand apart" if isinstance(odd, Ungrouped) else "something is odd in it"
+    return InputError(f"cannot be read in parts, {why}: steelyard rank without --job can tell", path=path)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError((error.strerror or str(error)).lower(), path=path) from None

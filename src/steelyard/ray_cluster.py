@@ -1,0 +1,297 @@
+"""A job on Ray: a driver that hands out parts, workers that run them, one limiter for all.
+
+Rules of this file: of Ray only tasks and one actor. A task is ``run_part`` and nothing else; what it knows stands in
+the job's folder, so it may be lost and begun again anywhere. The limiter leases permits to whoever has calls waiting,
+and by the same way hears of progress and says when to stop; it holds nothing that cannot be lost: after a restart it
+begins without permits and is told the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from .cluster import Count, cells_of, run_part
+from .errors import MissingExtra, SteelyardError, Stopped
+from .folder import Folder, folder_at
+from .pace import Bucket
+from .parts import Done, Manifest
+
+if TYPE_CHECKING:
+    from .engine import Progress
+
+RETRIES = 5
+_TELL = 0.5  # seconds between two words of a worker on its progress
+_LEAST_DELAY = 0.02  # seconds before a worker asks again: calls that wait meanwhile go together
+_PATIENCE = 15.0  # seconds that cancelled workers get to put their things in order
+_STORE = 100 << 20  # bytes of Ray's object store, which a job does not use
+
+
+class Lease(NamedTuple):
+    """How many calls may start now, after how many seconds to ask for more, and whether to stop."""
+
+    granted: int
+    delay: float
+    stop: bool
+
+
+class Limiter:
+    """The rates of a job's endpoints, how far its parts are, and whether it is to stop. It runs as an actor."""
+
+    def __init__(self, rates: Mapping[str, float]) -> None:
+        self.buckets = {url: Bucket(rate, full=False) for url, rate in rates.items()}
+        self.counts: dict[int, Count] = {}
+        self.stopped = False
+
+    def lease(self, part: int, url: str | None, wanted: int, count: Count | None) -> Lease:
+        """Permits for calls that wait now; a worker without any only tells how far it is."""
+        if count is not None:
+            self.counts[part] = count
+        if url is None or self.stopped:
+            return Lease(0, 0.0, self.stopped)
+        bucket, now = self.buckets[url], time.monotonic()
+        granted = bucket.take(wanted, now)
+        return Lease(granted, max(_LEAST_DELAY, bucket.delay(now)), self.stopped)
+
+    def look(self, stop: bool) -> dict[int, Count]:
+        """How far parts are. What the driver says of stopping counts, also after a restart."""
+        self.stopped = stop
+        return self.counts
+
+
+class Line:
+    """A worker's line to the limiter."""
+
+    def __init__(self, limiter: Any, part: int) -> None:  # noqa: ANN401 - an actor of Ray has no type
+        self.limiter, self.part = limiter, part
+        self._asked: object = None
+        self._told = 0.0
+
+    def __call__(self, *count: Any) -> None:  # noqa: ANN401
+        """Told by the engine: pass it on now and then, without waiting, and hear whether to stop."""
+        import ray
+
+        if self._asked is not None and ray.wait([self._asked], timeout=0)[0]:
+            answered, self._asked = self._asked, None
+            with suppress(ray.exceptions.RayError):  # the limiter is just being restarted
+                if ray.get(answered).stop:
+                    raise Stopped("the job was stopped")
+        if self._asked is None and time.monotonic() - self._told >= _TELL:
+            self._told = time.monotonic()
+            self._asked = self.limiter.lease.remote(self.part, None, 0, Count(*count))
+
+
+class Leases:
+    """The pace of one endpoint in a worker: permits for all calls that wait, asked for at once."""
+
+    def __init__(self, line: Line, url: str) -> None:
+        self.line, self.url = line, url
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._asking: asyncio.Task[None] | None = None
+
+    async def permit(self) -> None:
+        """Wait until a call may start."""
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        if self._asking is None:
+            self._asking = loop.create_task(self._ask())
+        await turn
+
+    async def _ask(self) -> None:
+        try:
+            while wanted := [turn for turn in self._waiting if not turn.done()]:
+                self._waiting = deque(wanted)
+                await self._share_out(wanted)
+        except Exception as error:  # noqa: BLE001 - Ray has many; all who wait are told
+            lost = error if isinstance(error, Stopped) else Stopped(f"the job's limiter is lost: {error}")
+            for turn in self._waiting:
+                if not turn.done():
+                    turn.set_exception(lost)
+        finally:
+            self._asking = None
+
+    async def _share_out(self, wanted: Sequence[asyncio.Future[None]]) -> None:
+        lease = await self.line.limiter.lease.remote(self.line.part, self.url, len(wanted), None)
+        if lease.stop:
+            raise Stopped("the job was stopped")
+        for turn in wanted[: lease.granted]:
+            if not turn.done():
+                turn.set_result(None)
+        if lease.granted < len(wanted):
+            await asyncio.sleep(lease.delay)
+
+
+def work(name: str, part: int, concurrency: int, urls: Sequence[str], limiter: Any) -> Done:  # noqa: ANN401
+    """One part, in a worker."""
+    line = Line(limiter, part)
+    paces = {url: Leases(line, url) for url in urls}
+    return run_part(folder_at(name), part, concurrency=concurrency, paces=paces, progress=line)
+
+
+def check_ray() -> None:
+    """Whether Ray is here; MissingExtra says what to install."""
+    if find_spec("ray") is None:
+        raise MissingExtra("ray", extra="ray")
+
+
+def run_on_ray(
+    folder: Folder,
+    parts: Sequence[int],
+    *,
+    address: str = "local",
+    workers: int | None = None,
+    concurrency: int = 16,
+    rates: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Score parts of a job on a cluster; raises Stopped where some could not be done. Ctrl-C cancels what runs."""
+    check_ray()
+    manifest = Manifest.at(folder)
+    with _connected(address):
+        driver = _Driver(folder, manifest, workers, concurrency, rates or {}, progress)
+        try:
+            driver.run(deque(parts))
+        except BaseException:
+            driver.cancel()
+            raise
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[None]:
+    """A connection to a cluster; one that is there already is used and left."""
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    _reach(address)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+    except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        raise Stopped(f"no cluster of Ray at {address}: {str(error).splitlines()[0]}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Whether anybody listens at HOST:PORT: Ray itself would try for minutes."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if ":" not in parts.netloc:
+        return
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10).close()
+    except (OSError, ValueError) as error:
+        raise Stopped(f"no cluster of Ray at {address}: {str(error).lower()}") from None
+
+
+class _Driver:
+    """Hands out parts, a bounded number at a time, and tells how far all of it is."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        manifest: Manifest,
+        workers: int | None,
+        concurrency: int,
+        rates: Mapping[str, float],
+        progress: Progress | None,
+    ) -> None:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        self.folder, self.manifest, self.workers, self.progress = folder, manifest, workers, progress
+        self.settings = (concurrency, list(rates))
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        self.limiter = (
+            ray.remote(Limiter)
+            .options(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy=here)
+            .remote(dict(rates))
+        )
+        self.task = ray.remote(work).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
+        self.live: dict[Any, int] = {}
+        self.finished = Count()
+        self.counts: dict[int, Count] = {}
+        self.lost: dict[int, str] = {}
+        self._asked: Any = None
+
+    def run(self, todo: deque[int]) -> None:
+        import ray
+
+        while todo or self.live:
+            while todo and len(self.live) < self.window():
+                part = todo.popleft()
+                self.live[self.task.remote(self.folder.name, part, *self.settings, self.limiter)] = part
+            ready, _ = ray.wait(list(self.live), timeout=0.1)
+            for ref in ready:
+                self.take(self.live.pop(ref), ref)
+            self.tell()
+        if self.lost:
+            some = "; ".join(f"part {part}: {why}" for part, why in sorted(self.lost.items())[:5])
+            raise Stopped(f"{len(self.lost)} parts could not be done ({some}); start the job again to go on")
+
+    def window(self) -> int:
+        """How many parts are handed out: one a worker, or two a processor so that none waits for its next."""
+        import ray
+
+        return self.workers or max(2, 2 * int(ray.cluster_resources().get("CPU", 0)))
+
+    def take(self, part: int, ref: object) -> None:
+        """A part has ended."""
+        import ray
+
+        try:
+            done: Done = ray.get(ref)
+        except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, SteelyardError):
+                raise error.cause from None
+            self.lost[part] = str(error.cause).splitlines()[0]
+        except ray.exceptions.RayError as error:
+            self.lost[part] = str(error).splitlines()[0]
+        else:
+            use = done.usage
+            tokens, cells = use.prompt_tokens + use.completion_tokens, cells_of(self.manifest, [part])
+            self.finished += Count(cells, done.undefined, done.failed, use.calls, use.cached, tokens, use.cost)
+        self.counts.pop(part, None)
+
+    def tell(self, *, stop: bool = False) -> None:
+        """Ask the limiter how far parts are, and tell the sum of what is known."""
+        import ray
+
+        if self._asked is not None and ray.wait([self._asked], timeout=0)[0]:
+            answered, self._asked = self._asked, None
+            with suppress(ray.exceptions.RayError):
+                live = set(self.live.values())
+                self.counts = {part: count for part, count in ray.get(answered).items() if part in live}
+        if self._asked is None or stop:
+            self._asked = self.limiter.look.remote(stop)
+        if self.progress is not None:
+            total = self.finished
+            for count in self.counts.values():
+                total += count
+            self.progress(*total)
+
+    def cancel(self) -> None:
+        """Stop what runs; what was answered stays in the ledger."""
+        import ray
+
+        with suppress(ray.exceptions.RayError):
+            self.tell(stop=True)
+            for ref in self.live:
+                ray.cancel(ref, recursive=False)
+            if self.live:
+                _, left = ray.wait(list(self.live), num_returns=len(self.live), timeout=_PATIENCE)
+                for ref in left:
+                    ray.cancel(ref, force=True, recursive=False)

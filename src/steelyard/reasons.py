@@ -1,0 +1,90 @@
+"""Why one sample scored as it did, in one line: what its evidence holds against it, or what was said and expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from . import names
+from .errors import InputError
+from .failures import read_documents, relevant_documents
+from .records import Json, Sample
+from .report import Report
+
+LONGEST = 90
+"""Characters of a quotation."""
+
+_TEXTS = ("claim", "statement", "sentence", "nugget", "fact", "text")
+_VERDICTS = ("verdict", "supported", "support", "holds", "found", "label")
+_AGAINST = ("no", "none", "unsupported", "not supported", "not_support", "false")
+_ANSWERS = {
+    "exact_match", "token_f1", "contains", "rouge_l", "rouge_n", "bleu", "chrf", "edit_similarity",
+    "answer_correctness", "typed_accuracy",
+}  # fmt: skip
+_RANKS = {"ndcg", "dcg", "recall", "precision", "hit", "mrr", "map", "rprec", "f", "rbp", "err"}
+
+
+def reason_of(report: Report, row: int, label: str) -> str:
+    """Why the sample of a row scored as it did on a metric; empty where the report does not tell.
+
+    >>> from steelyard import evaluate_rag
+    >>> rows = [{"response": "Rome", "reference": "Paris"}]
+    >>> reason_of(evaluate_rag(rows, metrics=["exact_match"]), 0, "exact_match")
+    '“Rome” for “Paris”'
+    """
+    column = report.columns[label]
+    if known := column.failed.get(row) or column.undefined.get(row):
+        return _cut(known)
+    if told := _against(column.evidence.get(row, {})):
+        return told
+    sample = next((one for one in report.samples[row : row + 1] if one.id == report.ids[row]), None)
+    return "" if sample is None else _from(sample, _base(report.notes[label].name))
+
+
+def _base(name: str) -> str:
+    try:
+        return names.parse(name).base
+    except InputError:  # a metric of the user's own may have any name
+        return name
+
+
+def _against(evidence: Mapping[str, Json]) -> str:
+    """The first claim that does not hold and how many do not, else the reason that stands in the evidence."""
+    for value in evidence.values():
+        if isinstance(value, list):
+            verdicts = list(_verdicts(value))
+            wrong = [told for told, holds in verdicts if not holds]
+            if wrong:
+                return f"{len(wrong)} of {len(verdicts)} do not hold: {wrong[0]}"
+    reason = evidence.get("reason")
+    return _cut(reason) if isinstance(reason, str) else ""
+
+
+def _verdicts(items: list[Json]) -> Iterator[tuple[str, bool]]:
+    """Each claim with its reason, and whether it holds; what has no verdict is left out."""
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        text = next((item[key] for key in _TEXTS if isinstance(item.get(key), str)), None)
+        verdict = next((item[key] for key in _VERDICTS if key in item), None)
+        if isinstance(text, str) and verdict is not None:
+            reason = item.get("reason")
+            why = f" ({_cut(reason)})" if isinstance(reason, str) and reason else ""
+            holds = verdict.casefold() not in _AGAINST if isinstance(verdict, str) else bool(verdict)
+            yield f"“{_cut(text)}”{why}", holds
+
+
+def _from(sample: Sample, base: str) -> str:
+    """What was said and expected, or which relevant documents were not found."""
+    if base in _ANSWERS and sample.response is not None and sample.references:
+        return f"“{_cut(sample.response)}” for “{_cut(sample.references[0])}”"
+    if base in _RANKS and (wanted := relevant_documents(sample)):
+        found = set(read_documents(sample) or ())
+        missed = [doc for doc in wanted if doc not in found]
+        if missed:
+            return f"not found: {', '.join(missed[:3])}" + (f" and {len(missed) - 3} more" if len(missed) > 3 else "")
+    return ""
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

@@ -1,0 +1,53 @@
+"""The values of a run over all orders of its ties, as a table and in the formats that programs read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..tied_orders import Span, TiedOrders
+from .plain import cell
+from .table import Table, number
+
+HEAD = ("metric", "system", "worst", "expected", "value", "best", "n", "queries that move")
+FOOT = (
+    "worst, best: over all orders of documents with equal scores; expected: if ties fell at random;"
+    " value: as ties are broken; –: not known for the measure"
+)
+
+
+def table(found: Iterable[TiedOrders]) -> Table:
+    """One row per metric and run."""
+    rows = [
+        (
+            one.metric,
+            one.system,
+            *(number(end) for end in (one.pooled.worst, one.pooled.expected, one.pooled.value, one.pooled.best)),
+            str(one.n),
+            "–" if one.pooled.worst is None else str(len(one.moving)),
+        )
+        for one in found
+    ]
+    return Table(HEAD, rows, frozenset(range(2, 8)))
+
+
+def as_csv(found: Sequence[TiedOrders], *, per_query: bool = False) -> str:
+    """One row per run and metric; with ``per_query`` also one per query whose value depends on the order."""
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(["system", "metric", "query", "worst", "expected", "value", "best"])
+    for one in found:
+        spans: dict[str, Span] = {"": one.pooled, **(one.moving if per_query else {})}
+        for query, span in spans.items():
+            ends = (span.worst, span.expected, span.value, span.best)
+            numbers = ["" if end is None else repr(end) for end in ends]
+            writer.writerow([cell(one.system), cell(one.metric), cell(query), *numbers])
+    return target.getvalue()
+
+
+def as_json(found: Sequence[TiedOrders]) -> str:
+    """Everything, each query that moves included."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()

@@ -1,0 +1,269 @@
+"""What samples are weighed on: their cells, and the report that cells make.
+
+Rules of this file: ``columns`` scores samples one by one, so that any part of them gives the same cells as all of them
+at once; ``report`` does what needs all of them (ranking metrics, batch metrics, estimates, intervals). A run of one
+process calls one after the other; a job scores its parts anywhere and makes one report of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .batch import COLUMNS
+from .dataset import digest_of
+from .errors import InputError, WrongType, reason_of
+from .flow import outcome
+from .metric import Metric
+from .names import Parameter
+from .plan import absent
+from .pool import Column, estimate
+from .pooling import clusters_of, pool_report
+from .records import Estimate, Outcome, Sample, Undefined, Value
+from .report import DatasetNote, MetricNote, Report, versions
+from .shelf import Asked, ask_for, check_threshold
+
+if TYPE_CHECKING:
+    from .embedder import Embedder
+    from .judge import LLMJudge
+    from .judging import Judging
+
+DEFAULT_THRESHOLD = 0.5
+_BLOCK = 32
+"""Samples that all metrics see before the next ones: few enough that what one metric has read of a text, the next
+remembers."""
+
+
+class Weighing:
+    """Metrics with their limits, who is asked, and how scores are pooled: all that a report needs besides samples."""
+
+    def __init__(
+        self,
+        metrics: Iterable[str | Metric | object],
+        *,
+        judge: LLMJudge | str | None = None,
+        embedder: Embedder | str | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        by: str | Sequence[str] | None = None,
+        cluster: str | None = None,
+        repeats: int = 1,
+        confidence: float = 0.95,
+        seed: int = 0,
+    ) -> None:
+        _check_judge(judge)
+        named, self.whole = sorted_out(metrics)
+        self.asked = ask_for(named, judged=judge is not None)
+        if not self.asked and not self.whole:
+            raise InputError("no metrics asked for")
+        self.limits = {label: check_threshold(label, value) for label, value in (thresholds or {}).items()}
+        _check_labels(self.limits, self.asked)
+        self.judge, self.embedder, self.repeats = judge, embedder, repeats
+        self.by, self.cluster, self.confidence, self.seed = by, cluster, confidence, seed
+
+    @property
+    def judged(self) -> list[Asked]:
+        """The metrics that ask a judge or an embedder."""
+        return [one for one in self.asked if one.metric.kind == "judged" or one.metric.embeds]
+
+    def columns(self, rows: Sequence[Sample], judging: Judging | None, *, strict: bool = False) -> dict[str, Column]:
+        """The cells of all metrics that look at one sample at a time."""
+        judged = self.judged
+        alone = [one for one in self.asked if one.metric.kind != "ranking" and one not in judged]
+        columns = {one.label: Column(np.full(len(rows), math.nan)) for one in alone}
+        for start in range(0, len(rows), _BLOCK):
+            block = range(start, min(start + _BLOCK, len(rows)))
+            for one in alone:
+                _score(one, rows, block, columns[one.label], strict=strict)
+        if judging is not None and judged:
+            columns |= judging.columns(judged, rows)
+        return columns
+
+    def report(self, rows: list[Sample], columns: Mapping[str, Column], *, name: str, dataset: str) -> Report:
+        """The report that cells make."""
+        report = Report(
+            kind="rag",
+            system=name,
+            ids=[sample.id for sample in rows],
+            samples=rows,
+            judge=None if self.judge is None else str(self.judge),
+            embedder=None if self.embedder is None else str(self.embedder),
+            dataset=DatasetNote(name=dataset, digest=digest_of(rows)),
+            versions=versions(),
+            policy={"repeats": self.repeats, "confidence": self.confidence, "seed": self.seed},
+        )
+        for one in self.asked:
+            ranking = one.metric.kind == "ranking"
+            report.columns[one.label] = _ranking_column(one.metric, rows) if ranking else columns[one.label]
+            report.notes[one.label] = _note(one, self.limits)
+        for metric in self.whole:
+            _add_batch(report, metric, rows, confidence=self.confidence, seed=self.seed)
+        clusters = clusters_of(report, self.cluster)
+        pool_report(report, by=self.by, clusters=clusters, confidence=self.confidence, seed=self.seed)
+        return report
+
+
+def _check_judge(judge: object) -> None:
+    from .metrics.overlap import OverlapJudge
+
+    if isinstance(judge, OverlapJudge):
+        raise WrongType(
+            "OverlapJudge answers no prompts: ask for the lexical.* metrics (lexical.faithfulness) without a judge, or "
+            "give it to BenchmarkSuite.run_with_answers"
+        )
+
+
+def _check_labels(limits: Mapping[str, float], asked: Sequence[Asked]) -> None:
+    labels = [one.label for one in asked]
+    for label in limits:
+        if label not in labels:
+            raise InputError(f"threshold for {label!r}, which is not asked for (asked for: {', '.join(labels)})")
+
+
+def sorted_out(metrics: Iterable[object]) -> tuple[list[str | Metric], list[object]]:
+    """Names and metrics apart from batch metrics, which score all samples at once."""
+    named: list[str | Metric] = []
+    whole: list[object] = []
+    for one in [metrics] if isinstance(metrics, str) else metrics:
+        if isinstance(one, Metric) and one.kind == "batch":
+            whole.append(one.rule)
+        elif isinstance(one, str | Metric):
+            from_name = ask_for([one]) if isinstance(one, str) and ".py:" in one else []
+            if from_name and from_name[0].metric.kind == "batch":
+                whole.append(from_name[0].metric.rule)
+            else:
+                named.append(one)
+        elif hasattr(one, "calculate_metric_scores"):
+            whole.append((one() if isinstance(one, type) else one).calculate_metric_scores)
+        elif callable(one) and (registered := _registered(one)) is not None:
+            named.append(registered)
+        else:
+            raise WrongType(f"not a metric: {one!r} (a name, a metric, or an object with calculate_metric_scores)")
+    return named, whole
+
+
+def _registered(rule: Callable[..., object]) -> Metric | None:
+    from .metric import registered
+
+    return next((one for one in registered().values() if one.rule is rule), None)
+
+
+def _note(one: Asked, limits: Mapping[str, float]) -> MetricNote:
+    metric = one.metric
+    explicit = one.label in limits
+    threshold = limits.get(one.label, DEFAULT_THRESHOLD if metric.bounds == (0.0, 1.0) else None)
+    return MetricNote(
+        name=str(metric),
+        way=metric.way,
+        revision=metric.revision,
+        pool=metric.pool,
+        higher_is_better=metric.higher_is_better,
+        bounds=metric.bounds,
+        threshold=threshold,
+        gates=explicit,
+        remedy=metric.remedy,
+    )
+
+
+def apply(metric: Metric, sample: Sample) -> Outcome:
+    """A sample rule's answer, checked to be a finite number."""
+    result = outcome(metric.rule(sample, **metric.params))
+    if isinstance(result, Value) and not math.isfinite(result.value):
+        raise ValueError(f"the rule returned {result.value}")
+    return result
+
+
+def _score(one: Asked, rows: Sequence[Sample], block: Iterable[int], column: Column, *, strict: bool) -> None:
+    for row in block:
+        sample = rows[row]
+        if reason := absent(one, sample):
+            column.undefined[row] = reason
+            continue
+        try:
+            fill(column, row, apply(one.metric, sample))
+        except Exception as error:
+            if strict:
+                raise
+            column.failed[row] = reason_of(error)
+            column.evidence[row] = {"traceback": "".join(traceback.format_exception(error))}
+
+
+def fill(column: Column, row: int, result: Outcome) -> None:
+    """Put a rule's answer into its column."""
+    if result.evidence:
+        column.evidence[row] = result.evidence
+    if isinstance(result, Undefined):
+        column.undefined[row] = result.reason
+        return
+    column.values[row] = result.value
+    if result.parts is not None:
+        column.parts[row] = (float(result.parts[0]), float(result.parts[1]))
+
+
+def _ranking_column(metric: Metric, rows: Sequence[Sample]) -> Column:
+    """A ranking metric over the samples' own ``retrieved_ids`` and ``relevance``."""
+    from .trec import load_rankings
+
+    column = Column(np.full(len(rows), math.nan))
+    usable: dict[str, int] = {}
+    for row, sample in enumerate(rows):
+        if sample.retrieved_ids is None or not sample.relevance:
+            column.undefined[row] = "no retrieved_ids" if sample.retrieved_ids is None else "no relevance"
+        else:
+            usable[sample.id] = row
+    if not usable:
+        return column
+    run, qrels = {}, {}
+    for one, row in usable.items():
+        ids = list(dict.fromkeys(rows[row].retrieved_ids or ()))
+        run[one] = {doc: float(len(ids) - at) for at, doc in enumerate(ids)}
+        qrels[one] = rows[row].relevance or {}
+    rankings = load_rankings(run, qrels, ties="given")
+    values = np.asarray(metric.rule(rankings, **metric.params), dtype=np.float64)
+    for one, value in zip(rankings.queries, values.tolist(), strict=True):
+        column.values[usable[one]] = value
+        if math.isnan(value):
+            column.undefined[usable[one]] = "nothing relevant is judged for this query"
+    return column
+
+
+def _add_batch(report: Report, rule: object, rows: Sequence[Sample], *, confidence: float, seed: int) -> None:
+    """Score all samples with a batch metric; its pooled keys become report keys as they are."""
+    columns: dict[str, object] = {
+        name: [sample.tags.get("question_type", "") if field == "tags" else getattr(sample, field) for sample in rows]
+        for name, field in COLUMNS.items()
+    }
+    columns["gold_answers"] = [sample.references for sample in rows]
+    columns["samples"] = list(rows)
+    assert callable(rule)
+    takes = inspect.signature(rule).parameters
+    every = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
+    result = rule(**{name: column for name, column in columns.items() if every or name in takes})
+    pooled, per_example = _batch_result(result, len(rows))
+    for label, value in pooled.items():
+        if label in report.columns:
+            raise InputError(f"two metrics report the key {label!r}")
+        cells = [row.get(label) for row in per_example] if per_example else [None] * len(rows)
+        column = Column.of(
+            [float(c) if isinstance(c, int | float) else math.nan for c in cells], "not scored by the metric"
+        )
+        report.columns[label] = column
+        report.notes[label] = MetricNote(name=label, way="custom", bounds=None)
+        own = estimate(column, metric=label, way="custom", bounds=None, confidence=confidence, seed=seed)
+        if own.value is None or not math.isclose(own.value, value, rel_tol=1e-9, abs_tol=1e-12):
+            own = Estimate(metric=label, value=value, n=own.n or len(rows), way="custom", pool="given", method="none")
+        report.estimates[label] = own
+
+
+def _batch_result(result: object, count: int) -> tuple[dict[str, float], list[Mapping[str, Parameter]]]:
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Mapping)):
+        raise WrongType("calculate_metric_scores must return (pooled mapping, list of per-example mappings)")
+    pooled = {str(key): float(value) for key, value in result[0].items()}
+    per_example = list(result[1] or [])
+    if per_example and len(per_example) != count:
+        raise InputError(f"calculate_metric_scores returned {len(per_example)} rows for {count} samples")
+    return pooled, per_example
