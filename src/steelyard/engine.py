@@ -69,8 +69,8 @@ class Engine:
 
     ``concurrency`` is the number of calls in flight per endpoint; ``deadline`` the seconds one call may take;
     ``max_wait`` the seconds one request may wait for its retries in all; ``ledger`` a path, ``":memory:"`` or a
-    ``Keeper`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``). After a run ``usage`` is its
-    account and ``notes`` say what endpoints did not take.
+    ``Keeper`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``); ``paces`` say when calls to an address
+    may start. After a run ``usage`` is its account and ``notes`` say what endpoints did not take.
     """
 
     def __init__(

@@ -5,6 +5,8 @@ Rules of this file: a file appears when it is whole. A place is a path inside th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 from uuid import uuid4
@@ -118,30 +120,42 @@ class RemoteFolder:
 
     def read(self, place: str) -> bytes | None:
         """See ``Folder``."""
-        try:
-            content: bytes = self.system.cat_file(f"{self.root}/{place}")
-        except FileNotFoundError:
-            return None
-        return content
+        with self._blamed(place):
+            try:
+                content: bytes = self.system.cat_file(f"{self.root}/{place}")
+            except FileNotFoundError:
+                return None
+            return content
 
     def write(self, place: str, content: bytes) -> None:
         """See ``Folder``."""
-        self.system.makedirs(f"{self.root}/{place}".rpartition("/")[0], exist_ok=True)
-        self.system.pipe_file(f"{self.root}/{place}", content)
+        with self._blamed(place):
+            self.system.makedirs(f"{self.root}/{place}".rpartition("/")[0], exist_ok=True)
+            self.system.pipe_file(f"{self.root}/{place}", content)
 
     def list(self, place: str) -> list[str]:
         """See ``Folder``."""
-        try:
-            found = self.system.ls(f"{self.root}/{place}", detail=False, refresh=True)
-        except FileNotFoundError:
-            return []
-        return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+        with self._blamed(place):
+            try:
+                found = self.system.ls(f"{self.root}/{place}", detail=False, refresh=True)
+            except FileNotFoundError:
+                return []
+            return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
 
     def remove(self, place: str) -> None:
         """See ``Folder``."""
-        if self.system.exists(f"{self.root}/{place}"):
-            self.system.rm_file(f"{self.root}/{place}")
+        with self._blamed(place):
+            if self.system.exists(f"{self.root}/{place}"):
+                self.system.rm_file(f"{self.root}/{place}")
 
     def appending(self, place: str) -> IO[bytes] | None:  # noqa: ARG002
         """See ``Folder``."""
         return None
+
+    @contextmanager
+    def _blamed(self, place: str) -> Iterator[None]:
+        """What a store says, in one line."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"cannot be used: {error.strerror or error}", path=f"{self.name}/{place}") from None

@@ -16,7 +16,7 @@ from .judgements import Compat, Duplicates, Missing, Ties, Undefined
 from .records import Json, Sample, Usage
 
 FORMAT = "steelyard-job/1"
-_BUFFER = 64 << 20  # bytes of samples that are held before they are written
+_BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text
 
 
 class PolicySettings(Struct, frozen=True):
@@ -126,7 +126,7 @@ def write_parts(folder: Folder, samples: Iterable[Sample], buckets: int) -> tupl
         part, text = bucket_of(sample.id, buckets), _text(sample)
         waiting.setdefault(part, []).append((row, sample.id, text))
         rows[part] += 1
-        size += len(text)
+        size += len(text) + _BESIDE
         if size >= _BUFFER:
             write()
             size = 0

@@ -81,12 +81,18 @@ def encode(report: Report) -> bytes:
         samples=report.samples,
         run=run,
     )
-    return msgspec.json.encode(saved) + b"\n"
+    return msgspec.json.Encoder().encode_lines([saved])  # with its line end, and no copy of a large report
+
+
+def _is_steady(usage: Usage) -> bool:
+    return not usage.cached and not usage.seconds
+
+
+def _steadied(usages: dict[int, Usage]) -> dict[int, Usage]:
+    return {row: _steady(usage) for row, usage in usages.items()}
 
 
 def _steady(usage: Usage) -> Usage:
-    if not usage.cached and not usage.seconds:
-        return usage
     return msgspec.structs.replace(usage, calls=usage.calls + usage.cached, cached=0, seconds=0.0)
 
 
@@ -102,7 +108,7 @@ def _saved(column: Column) -> _Column:
         keyed(column.evidence),
         keyed(column.parts),
         keyed(column.requests),
-        {row: _steady(usage) for row, usage in keyed(column.usage).items()},
+        keyed(column.usage if all(map(_is_steady, column.usage.values())) else _steadied(column.usage)),
         keyed(column.draws),
     )
 

@@ -142,3 +142,13 @@ def _until(so: object) -> None:
     while not so():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def test_a_store_that_fails_is_told(tmp_path: Path) -> None:
+    """What cannot go up is said to who comes with a row or closes, in one line."""
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    segments = Segments(folder_at(f"file://{tmp_path}"), "l/00001", every=0.01)
+    (tmp_path / "l").write_bytes(b"in the way")
+    segments.add(entry("a"))
+    with pytest.raises(InputError, match="cannot be used"):
+        segments.close()

@@ -157,8 +157,10 @@ def evaluate(
     )
     if out is not None:
         from ..render.html_comparison import comparison_page
+        from ..store import DEFAULT, Store
 
-        (out / "comparison.html").write_text(comparison_page(beside, report, earlier), encoding="utf-8")
+        made = comparison_page(beside, report, earlier, trend=Store(store or DEFAULT).trend(report))
+        (out / "comparison.html").write_text(made, encoding="utf-8")
     print(f"\n{beside}", file=sys.stdout if output_format == "table" else sys.stderr)
     return max(exit_code(found), beside.exit_code)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +66,9 @@ class Job:
         manifest = plan(config, folder, base=base, buckets=self.buckets)
         if not self.done(folder, manifest, concurrency=config.workers, rates=rates):
             return 0
+        if self.address is not None:  # Ray's libraries leave no room beside a large report
+            merging = [sys.executable, "-m", "steelyard", "merge", self.place, "--format", output_format]
+            return subprocess.run([*merging, "--scale", str(scale)], check=False).returncode  # noqa: S603 - our own
         return told(held(merge(folder, config), config, base / config.outputs.dir), output_format, scale=scale)
 
     def folder(self) -> Folder:
