@@ -16,7 +16,7 @@ from msgspec import Struct
 from .chances import chances, read_tokens
 from .endpoint import Endpoint
 from .errors import AskFailed, BadReply
-from .flow import Ask, Weighed
+from .flow import Ask, Weighed, printable
 from .judge import LLMJudge
 from .ledger import Entry, Keeper, Unusable, request_key
 from .purse import Purse, tokens_of
@@ -329,11 +329,6 @@ def kept_reply(entry: Entry, ask: Ask) -> Struct:
         return msgspec.json.decode(entry.parsed, type=ask.shape)
     kept = msgspec.json.decode(entry.parsed, type=_Kept)
     return Weighed(msgspec.json.decode(kept.reply, type=ask.shape), kept.chances)
-
-
-def printable(text: str) -> str:
-    """A text with halves of surrogate pairs, which neither JSON nor a ledger can hold, as question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def again(error: Exception) -> Exception:

@@ -18,11 +18,11 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from .asking import again, printable
+from .asking import again
 from .embedder import Embedder
 from .endpoint import Endpoint
 from .errors import AskFailed, BadReply
-from .flow import Embed, Vector
+from .flow import Embed, Vector, printable
 from .ledger import Keeper, request_key
 from .purse import Purse, tokens_of
 from .trace import Trace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from hashlib import blake2b
@@ -22,7 +21,6 @@ from .rankings import Undefined as UndefinedPolicy
 from .records import Qrels, Run, Sample
 from .report import DatasetNote, MetricNote, Report, stamp, versions
 from .shelf import Asked, ask_for
-from .systems.protocols import document_ids, searcher
 from .trec import load_rankings
 
 if TYPE_CHECKING:
@@ -170,6 +168,8 @@ def evaluate_retrieval(
     }
     if not scorable:
         raise InputError(_why_nothing(qrels, queries))
+    from .systems.protocols import document_ids, searcher
+
     search = searcher(retriever, [queries[query] for query in scorable])
     run: dict[str, dict[str, float]] = {}
     repeats = 0
@@ -201,11 +201,15 @@ def evaluate_retrieval(
 
 def aevaluate_run(*args: object, **options: object) -> Awaitable[Report]:
     """``evaluate_run`` for callers with an event loop."""
+    import asyncio
+
     return asyncio.to_thread(evaluate_run, *args, **options)  # type: ignore[arg-type]
 
 
 def aevaluate_retrieval(*args: object, **options: object) -> Awaitable[Report]:
     """``evaluate_retrieval`` for callers with an event loop."""
+    import asyncio
+
     return asyncio.to_thread(evaluate_retrieval, *args, **options)  # type: ignore[arg-type]
 
 

@@ -194,6 +194,11 @@ def _suspect(text: str) -> bool:
     return any(phrase in folded for phrase in _SUSPECT)
 
 
+def printable(text: str) -> str:
+    """A text with halves of surrogate pairs, which neither JSON nor a ledger can hold, as question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def outcome(result: object) -> Outcome:
     """What a rule returned, as a ``Value`` or an ``Undefined``; anything but those and numbers is a TypeError."""
     if isinstance(result, Value | Undefined):

@@ -14,10 +14,10 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from .asking import cost_of, kept_reply, key_of_ask, printable, room_for
+from .asking import cost_of, kept_reply, key_of_ask, room_for
 from .embedder import Embedder
 from .errors import AskFailed, BadReply
-from .flow import Ask, Embed, Request, Vector, play
+from .flow import Ask, Embed, Request, Vector, play, printable
 from .judge import LLMJudge
 from .ledger import Keeper, request_key
 from .purse import tokens_of

@@ -7,6 +7,7 @@ JSON. Undefined is not zero and failed is not wrong: a score carries its status,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from html import escape
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -25,6 +26,9 @@ else:
 Status: TypeAlias = Literal["ok", "undefined", "failed"]
 Way: TypeAlias = str
 """How a quantity was measured: ``ranking``, ``lexical``, ``judged``, or the name of a judge of the user's own."""
+
+COMMAND: ContextVar[str] = ContextVar("command", default="")
+"""The command line that is being run, if one is: reports say what made them."""
 
 
 class Span(Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import platform
 import time
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike
@@ -24,15 +23,12 @@ from msgspec import Struct
 from . import names
 from .errors import InputError
 from .pool import Column, passes
-from .records import Estimate, Json, Sample, Score, Usage, Way
+from .records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
 
 if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = "steelyard-report/1"
-
-COMMAND: ContextVar[str] = ContextVar("command", default="")
-"""The command line that is being run, if one is: reports say what made them."""
 
 
 class MetricNote(Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 import typer
 
 from ..errors import SteelyardError
-from ..report import COMMAND
+from ..records import COMMAND
 
 app = typer.Typer(
     name="steelyard",

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..asking import printable
 from ..errors import InputError, WrongType
+from ..flow import printable
 from ..records import Usage
 from .hits import Hit, hit_of, listed, rows_of
 
