@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.shelf import ask_for
 from tests.docs_generated import DOCS, GENERATED
 
 ROOT = DOCS.parent
@@ -28,6 +29,21 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     names: dict[str, object] = {"__name__": "example"}
     for block in blocks:
         exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("from-*.md")), ids=lambda page: page.name)
+def test_names_of_other_tools_are_known(page: Path) -> None:
+    """Every metric in the tables of these pages resolves, and in every column to the same one."""
+    rows = re.findall(r"^\|(.*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    columns = next(row for row in rows if "here" in row).split("|")
+    here = next(at for at, cell in enumerate(columns) if cell.strip() == "here")
+    rows = [row for row in rows if not re.search(r"---|threshold=|assert_test", row) and "`" in row]
+    assert len(rows) > 4
+    for row in rows:
+        cells = [re.findall("`([^`]+)`", cell) for cell in row.split("|")]
+        ours = {ask_for([name], judged=True)[0].metric.name for name in cells[here]}
+        theirs = {ask_for([name], judged=True)[0].metric.name for cell in cells[:here] for name in cell}
+        assert theirs <= ours, row
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -20,11 +20,11 @@ FLOORS = {
         rankings judgements join placing
         english commonness placed passage_index laid mismatches correctness grounding calibrated ppi bradley_terry""",
     2: "batch metric metrics shelf",
-    3: """ir_collections lines cells tables rows values fields intake samples dataset convert check
+    3: """ir_collections lines cells tables rows values fields case_rows intake samples dataset convert check
         trec trec_blocks trec_numbers trec_lines trec_scan trec_pieces trec_output beir
-        report report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder folder parts""",
+        report report_check report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder folder parts""",
     4: """ledger exchanges judge embedder local_embedder limiter pace purse segments endpoint litellm_endpoint trace asking embedding
-        reckoning engine""",
+        reckoning engine tally""",
     5: "systems loops calls collect",
     6: """answer_quality agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up tied_orders failures reasons
         gate run_config run_systems plan_systems weighing rank_cluster cluster ray_cluster corpus_check synthesis synthesize dataset_builder review demo

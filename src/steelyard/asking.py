@@ -273,6 +273,8 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> Spoken:
         first = chat.choices[0]
         completion = Completion(text, first.finish_reason, message.refusal, bytes(first.logprobs))
     usage = chat.usage or _Tokens()
+    if min(usage.prompt_tokens or 0, usage.completion_tokens or 0) < 0:  # nobody counts so
+        usage = _Tokens()
     counted = usage.prompt_tokens is not None and usage.completion_tokens is not None
     return Spoken(
         completion=completion,

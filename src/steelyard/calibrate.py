@@ -174,7 +174,7 @@ def _calibrated(
         total=len(joined.units),
         n=len(rows),
         unscored=int(np.isnan(scores).sum()),
-        annotators=len(joined.people),
+        annotators=joined.annotators,
     )
     plain = _plain(people), _plain(scores)
     measures: dict[str, Agreement] = {}
@@ -375,8 +375,9 @@ def _notes(found: Calibrated, *, claims: bool) -> list[str]:
         commonest = max(rate.value, 1 - rate.value)
         word = "pass" if rate.value >= 0.5 else "fail"
         if hit.value <= commonest + 1e-9:
+            too = " too" if hit.value >= commonest - 1e-9 else ""
             notes.append(
-                f"no better than a constant: always saying {word} would agree with people on {commonest:.3f} too"
+                f"no better than a constant: always saying {word} would agree with people on {commonest:.3f}{too}"
             )
         elif kappa is not None and kappa.low is not None and kappa.low <= 0:
             notes.append(f"not shown to be better than always saying {word}, which agrees on {commonest:.3f}")

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 LEAST = 0.5
 """Probability that must lie on whole numbers; the rest went to other words."""
+ABOVE_ZERO, MOST = 1e-6, 1.001
+"""What rounding may add to a log probability of 0, and to the sum of the probabilities of one place."""
 
 _NUMBER = re.compile(r"\W*(\d{1,6})\W*")
 
@@ -57,15 +59,15 @@ def read_tokens(raw: bytes) -> list[Token]:
 def chances(tokens: Sequence[Token], field: str, number: int) -> dict[int, float]:
     """The probability of each whole number in the place of the ``number`` that a reply gives in ``field``.
 
-    They sum to 1: what went to tokens that are no numbers is left out. Empty where ``number`` is not one token, or
-    less than half the probability lies on numbers.
+    They sum to 1: what went to tokens that are no numbers is left out. Empty where ``number`` is not one token, less
+    than half the probability lies on numbers, or what stands there cannot be probabilities: one or their sum above 1.
 
     >>> four = Token("4", -0.22, [Likely("4", math.log(0.6)), Likely(" 5", math.log(0.2)), Likely("four", -3.0)])
     >>> chances([Token('{"rating": '), four, Token("}")], "rating", 4)
     {4: 0.75, 5: 0.25}
     """
     token = _at(tokens, field, number)
-    if token is None:
+    if token is None or not _possible(token.top_logprobs):
         return {}
     sums: dict[int, float] = defaultdict(float)
     for one in token.top_logprobs:
@@ -76,6 +78,11 @@ def chances(tokens: Sequence[Token], field: str, number: int) -> dict[int, float
     if number not in sums or total < LEAST:
         return {}
     return {value: round(share / total, 9) for value, share in sorted(sums.items())}
+
+
+def _possible(likely: Sequence[Likely]) -> bool:
+    """Whether log probabilities can be those of one place: none above 0, and no more than 1 in all."""
+    return all(one.logprob <= ABOVE_ZERO for one in likely) and sum(math.exp(one.logprob) for one in likely) <= MOST
 
 
 def _at(tokens: Sequence[Token], field: str, number: int) -> Token | None:

@@ -14,8 +14,9 @@ asked again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -34,16 +35,18 @@ from .pool import Column
 from .rank_cluster import rank_part
 from .records import Json, Sample, Usage
 from .report import Report
+from .report_check import check_column, check_reasons
 from .report_json import decode
 from .run_config import dataset_in, embedder_in, judge_in, thresholds_in
 from .samples import iter_samples
 from .segments import Segments, compact
+from .tally import Tally
 from .weighing import Weighing
 
 if TYPE_CHECKING:
     from .engine import Progress
 
-BUCKETS = 1024
+A_PART, MOST_PARTS = 200, 1024  # samples that a part has, about, and parts that a job has at most, if not told
 _BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "draws")
 TRANSIENT = frozenset(
     {
@@ -54,10 +57,11 @@ TRANSIENT = frozenset(
 """Kinds of failure that another attempt may mend."""
 
 
-def plan(config: Config, folder: Folder, *, base: Path, buckets: int | None = None) -> Manifest:
+def plan(config: Config, folder: Folder, *, base: Path, buckets: int | None = None, least: int = 1) -> Manifest:
     """Split the samples of a configuration, unless that is done. Who else plans the same writes the same.
 
-    Of a job that is there, all may change that no cell depends on: prices, keys, limits, slices, outputs.
+    Without ``buckets`` a part gets some 200 samples, and there are at least ``least`` parts: one for everybody who is
+    to do some. Of a job that is there, all may change that no cell depends on: prices, keys, limits, slices, outputs.
     """
     kept = structs.replace(config, data=[str(Path(path).absolute()) for path in config.data])
     if folder.read("manifest.json") is not None:
@@ -68,15 +72,25 @@ def plan(config: Config, folder: Folder, *, base: Path, buckets: int | None = No
             manifest = structs.replace(manifest, config=kept)
             folder.write("manifest.json", msgspec.json.encode(manifest))
         return manifest
-    buckets = BUCKETS if buckets is None else buckets
-    if buckets < 1:
+    if buckets is not None and buckets < 1:
         raise InputError(f"a job has at least 1 bucket, not {buckets}")
     Weighing([one.name for one in settings(config)], judge=judge_in(config), thresholds=thresholds_in(config))
-    samples = iter_samples(config.data, fields=config.fields or None, encoding=config.encoding)
-    rows, files = write_parts(folder, samples, buckets)
+    read = partial(iter_samples, config.data, fields=config.fields or None, encoding=config.encoding)
+    if buckets is None:
+        buckets = max(least, parts_for(sum(1 for _ in read())))
+    rows, files = write_parts(folder, read(), buckets)
     manifest = Manifest(FORMAT, fingerprint_of(config), str(base.absolute()), rows, files, config=kept)
     folder.write("manifest.json", msgspec.json.encode(manifest))
     return manifest
+
+
+def parts_for(samples: int) -> int:
+    """How many parts a job has if nobody says.
+
+    >>> parts_for(0), parts_for(200), parts_for(401), parts_for(100_000), parts_for(1_000_000)
+    (1, 1, 3, 500, 1024)
+    """
+    return min(max(1, -(-samples // A_PART)), MOST_PARTS)
 
 
 def fingerprint_of(config: Config) -> dict[str, Json]:
@@ -148,7 +162,7 @@ def unfinished(folder: Folder, manifest: Manifest, parts: Sequence[int] | None =
     left = []
     for part in manifest.parts if parts is None else parts:
         content = folder.read(f"done/{part:05}.json") if f"{part:05}.json" in there else None
-        if content is None or msgspec.json.decode(content, type=Done).transient:
+        if content is None or Done.left(content):
             left.append(part)
     return left
 
@@ -175,6 +189,7 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
             places.append(row)
         if cells.ids != [rows[row].id for row in places]:
             raise InputError(f"the cells of part {part} are of other samples: run it again", path=folder.name)
+        _check_cells(cells, weighing, f"{folder.name}/results/{part:05}.json")
         for label, column in cells.columns.items():
             _put(columns.setdefault(label, Column(np.full(total, np.nan))), column, places, usages)
         warnings.update(dict.fromkeys(cells.warnings))
@@ -188,11 +203,31 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
     for column in columns.values():
         _in_order(column)
     report = weighing.report(rows, columns, name=config.name, dataset=dataset_in(config))
-    report.usage, report.warnings = usage_of(columns[one.label] for one in weighing.judged), list(warnings)
+    report.usage, report.warnings = _told_apart(weighing, columns, run), list(warnings)
     report.run = {"job": folder.name, "parts": len(manifest.parts), "ledger": folder.name, **run}
     for part in manifest.parts:
         compact(folder, f"ledger/{part:05}")
     return report
+
+
+def _check_cells(cells: Report, weighing: Weighing, path: str) -> None:
+    """InputError where a file of results was made by another job, or is damaged."""
+    wanted = {one.label: one.metric for one in weighing.asked if one.metric.kind != "ranking"}
+    if cells.columns.keys() != wanted.keys():
+        found, expected = (", ".join(map(repr, sorted(labels))) or "none" for labels in (cells.columns, wanted))
+        raise InputError(f"expected cells of {expected}, found {found}: run it again", path=path, field="$.columns")
+    for label, column in cells.columns.items():
+        # A rule of the user's may go beyond the bounds that it has unless it says otherwise.
+        bounds = wanted[label].bounds if wanted[label].rule.__module__.startswith(f"{__package__}.") else None
+        check_column(column, len(cells.ids), bounds, path, f"$.columns.{label}")
+        check_reasons(column, path, f"$.columns.{label}")
+
+
+def _told_apart(weighing: Weighing, columns: Mapping[str, Column], run: Mapping[str, float]) -> Usage:
+    """The usage of all cells. Those of saved parts do not say what of it the ledger answered; the parts' totals do."""
+    usage = usage_of(columns[one.label] for one in weighing.judged)
+    cached = int(run["cached"])
+    return structs.replace(usage, calls=usage.calls - cached, cached=cached, seconds=run["seconds_asking"])
 
 
 def _weighing(config: Config) -> Weighing:
@@ -257,51 +292,6 @@ def run_here(
     for part in parts:
         run_part(folder, part, concurrency=concurrency, paces=paces, progress=tally)
         tally.next_part()
-
-
-class Tally:
-    """Progress of several parts as that of one run."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
-        self.before = self.now = Count()
-
-    def __call__(
-        self, done: int, undefined: int, failed: int, calls: int, cached: int, tokens: int, cost: float | None
-    ) -> None:
-        """Told by the engine of one part."""
-        self.now = self.before + Count(done, undefined, failed, calls, cached, tokens, cost)
-        if self.progress is not None:
-            self.progress(*self.now)
-
-    def next_part(self) -> None:
-        """The part that was told of is done."""
-        self.before = self.now
-
-
-class Count(NamedTuple):
-    """What an engine tells of its progress."""
-
-    done: int = 0
-    undefined: int = 0
-    failed: int = 0
-    calls: int = 0
-    cached: int = 0
-    tokens: int = 0
-    cost: float | None = None
-
-    def __add__(self, other: Count) -> Count:  # type: ignore[override]
-        """The counts of two runs together."""
-        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
-        return Count(
-            self.done + other.done,
-            self.undefined + other.undefined,
-            self.failed + other.failed,
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.tokens + other.tokens,
-            cost,
-        )
 
 
 def cells_of(manifest: Manifest, parts: Sequence[int]) -> int:

@@ -8,20 +8,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .calls import PLAIN, Called, Patience, call_all
 from .errors import InputError, WrongType, reason_of
 from .loops import wait
+from .names import number_of
 from .records import Json, Sample, Span, Usage
 from .systems.calling import BATCH, alone, caller_of, method
 from .systems.hits import Hit
 from .systems.keeping import Keeping
 from .systems.outputs import Output, answer_of, output_of
+from .tally import Tally
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -39,16 +41,21 @@ class Stage(Struct):
 
     def plain(self) -> dict[str, Json]:
         """The stage for the ``run`` block of a report."""
-        ordered = sorted(self.seconds.values())
-        told: dict[str, Json] = {"calls": self.calls, "failed": self.failed, "seconds": round(sum(ordered), 4)}
-        if ordered:
-            told |= {"median": round(median(ordered), 5), "p95": round(ordered[int(0.95 * (len(ordered) - 1))], 5)}
+        took = list(self.seconds.values())
+        told: dict[str, Json] = {"calls": self.calls, "failed": self.failed, "seconds": round(sum(took), 4)}
+        if took:
+            told |= {"median": _quantile(took, 0.5), "p95": _quantile(took, 0.95)}
         told |= {name: count for name, count in (("kept", self.kept), ("retried", self.retried)) if count}
         if self.usage.prompt_tokens or self.usage.completion_tokens:
             told |= {"prompt_tokens": self.usage.prompt_tokens, "completion_tokens": self.usage.completion_tokens}
         if self.usage.cost is not None:
             told["cost"] = self.usage.cost
         return told
+
+
+def _quantile(seconds: Sequence[float], share: float) -> float:
+    """Between the two nearest of the seconds, in proportion: the same definition for the median and the 95th."""
+    return round(float(np.quantile(seconds, share)), 5)
 
 
 class Collected(NamedTuple):
@@ -96,7 +103,7 @@ def collect(
             failed[row] = "no user_input"
     index = _spent(system)
     retrieving = _retrieving(system, k, patience, keeping, failed)
-    retrieving.progress = progress
+    tally = retrieving.progress = Tally(progress)
     outputs = retrieving.run([Item(row, one.user_input or "") for row, one in enumerate(samples) if row not in failed])
     reading = _Reading(method(system, "context_text"), texts, places, k, need_ids=need_ids)
     found: dict[int, Sample] = {}
@@ -110,7 +117,8 @@ def collect(
     stages["retrieve"], broken = retrieving.stage, retrieving.broken
     if answerer is not None:
         answering = _answering(answerer, patience, keeping, failed)
-        answering.progress = progress
+        tally.next_part()
+        answering.progress = tally
         stages["answer"] = answering.stage
         asked = [
             Item(row, one.user_input or "", "\n\n".join(one.retrieved_contexts or ())) for row, one in found.items()
@@ -125,7 +133,8 @@ def collect(
         keeping.finish()
     notes = reading.notes()
     if broken:
-        notes.append(f"{broken} results held halves of surrogate pairs, which became question marks")
+        held = number_of(broken, "result", "results")
+        notes.append(f"{held} held halves of surrogate pairs, which became question marks")
     return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, notes, stages)
 
 
@@ -320,14 +329,18 @@ class _Reading:
         """What a reader of the report should know of the results."""
         notes = []
         if self.repeated:
-            notes.append(f"{self.repeated} repeated documents in the results: each counts once, at its best rank")
+            repeated = number_of(self.repeated, "repeated document", "repeated documents")
+            notes.append(f"{repeated} in the results: each counts once, at its best rank")
         if self.by_chunk:
-            notes.append(
-                f"{self.by_chunk} results are labelled by the id of their chunk, but count as the document that they"
-                " name as their source: label the documents, or give the ids of the chunks alone"
-            )
+            one = "result is labelled by the id of its chunk, but counts as the document that it names as source"
+            many = "results are labelled by the id of their chunk, but count as the document that they name as source"
+            label = "label the documents, or give the ids of the chunks alone"
+            notes.append(f"{number_of(self.by_chunk, one, many)}: {label}")
         if self.without_text and (self.text_of is not None or self.texts is not None):
-            notes.append(f"{self.without_text} retrieved documents have no text and were left out of the contexts")
+            lacking = number_of(
+                self.without_text, "retrieved document has no text and was", "retrieved documents have no text and were"
+            )
+            notes.append(f"{lacking} left out of the contexts")
         return notes
 
     def _text(self, hit: Hit) -> str | None:

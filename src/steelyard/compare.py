@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from .comparison import Change, Comparison, MetricDelta, Verdict
-from .errors import InputError, UnknownName
+from .errors import InputError, UnknownName, within
 from .names import did_you_mean
 from .pool import Column, FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
@@ -102,12 +102,10 @@ def compare(
 
 def _check_numbers(tolerance: float, tolerances: Mapping[str, float] | None, alpha: float, max_failed: float) -> None:
     for name, value in {"tolerance": tolerance, **(tolerances or {})}.items():
-        if not value >= 0:
-            raise InputError(f"{name}={value}: a tolerance is at least 0")
+        within(name if name == "tolerance" else f"tolerance of {name}", value, 0)
     if not 0 < alpha < 1:
         raise InputError(f"alpha={alpha}: must be in (0, 1)")
-    if not 0 <= max_failed <= 1:
-        raise InputError(f"max_failed={max_failed}: must be in [0, 1]")
+    within("max_failed", max_failed, 0, 1)
 
 
 def _labels(current: Report, baseline: Report, metrics: Sequence[str] | None) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -103,27 +105,67 @@ def read_plain(source: Path) -> object:
         raise InputError(error.strerror or "cannot be read", path=source) from None
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start})", path=source) from None
-    if source.suffix == ".toml":
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"not TOML: {error}", path=source) from None
-    if source.suffix == ".json":
-        try:
-            return msgspec.json.decode(text)
-        except msgspec.DecodeError as error:
-            raise InputError(f"not JSON: {error}", path=source) from None
-    if source.suffix in {".yaml", ".yml"}:
-        import yaml
+    read = _READERS.get(source.suffix)
+    if read is None:
+        words = f"{source.suffix or 'no suffix'}: a configuration is .yaml, .yml, .toml or .json"
+        raise InputError(words, path=source)
+    try:
+        return read(text, source)
+    except RecursionError:
+        raise InputError("nested too deeply", path=source) from None
 
-        try:
-            return yaml.safe_load(text)
-        except yaml.MarkedYAMLError as error:
-            line = None if error.problem_mark is None else error.problem_mark.line + 1
-            raise InputError(f"not YAML: {error.problem}", path=source, line=line) from None
-        except yaml.YAMLError as error:
-            raise InputError(f"not YAML: {str(error).splitlines()[0]}", path=source) from None
-    raise InputError(f"{source.suffix or 'no suffix'}: a configuration is .yaml, .yml, .toml or .json", path=source)
+
+def _read_toml(text: str, source: Path) -> object:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not TOML: {error}", path=source) from None
+
+
+def _read_json(text: str, source: Path) -> object:
+    def each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        for name, count in Counter(name for name, _ in pairs).items():
+            if count > 1:
+                raise InputError(f"{name!r} is there {count} times", path=source)
+        return dict(pairs)
+
+    try:
+        msgspec.json.decode(text)  # the stricter of the two, and its errors are the clearer ones
+    except msgspec.DecodeError as error:
+        raise InputError(f"not JSON: {error}", path=source) from None
+    plain: object = json.loads(text, object_pairs_hook=each_once)
+    return plain
+
+
+def _read_yaml(text: str, source: Path) -> object:
+    import yaml
+
+    class EachOnce(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - as the loader has it
+            node = super().compose_mapping_node(anchor)
+            seen = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in seen:
+                    line = key.start_mark.line + 1
+                    raise InputError(f"{key.value!r} is there a second time", path=source, line=line)
+                seen.add((key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key)))
+            return node
+
+    try:
+        return yaml.load(text, EachOnce)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = None if error.problem_mark is None else error.problem_mark.line + 1
+        raise InputError(f"not YAML: {error.problem}", path=source, line=line) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"not YAML: {str(error).splitlines()[0]}", path=source) from None
+
+
+_READERS: dict[str, Callable[[str, Path], object]] = {
+    ".toml": _read_toml,
+    ".json": _read_json,
+    ".yaml": _read_yaml,
+    ".yml": _read_yaml,
+}
 
 
 _AT = re.compile(r" - at `(key in )?(?P<path>.+)`$")

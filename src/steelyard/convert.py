@@ -129,8 +129,12 @@ def _read_qrels(path: Path, fields: Mapping[str, str] | None, encoding: str) -> 
     return Contents("qrels", [Sample(id=query, relevance=dict(judged)) for query, judged in qrels.items()])
 
 
-def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:  # noqa: ARG001
+def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
     corpus, queries, qrels = read_beir(path)
+    if (path / "samples.jsonl").is_file():  # a set of ours, whose samples say more than the layout of BEIR holds
+        return Contents(
+            "beir", read_samples(path / "samples.jsonl", fields=fields, encoding=encoding), corpus, path.name
+        )
     samples = [Sample(id=key, user_input=text, relevance=qrels.get(key)) for key, text in queries.items()]
     samples += [Sample(id=key, relevance=judged) for key, judged in qrels.items() if key not in queries]
     return Contents("beir", samples, corpus, path.name)

@@ -11,6 +11,7 @@ from .errors import InputError
 from .ir_collections import Collection, named
 from .judgements import identifier
 from .lines import read_utf8, suffix_of
+from .names import number_of
 from .records import Span
 from .rows import Row, rows_of_file
 from .values import plain_value
@@ -97,7 +98,7 @@ def _of_rows(path: Path, name: str, encoding: str) -> Corpus:
         if place is not None:
             corpus.places[key] = place
     if blank:
-        corpus.notes.append(f"{blank} documents are blank")
+        corpus.notes.append(number_of(blank, "document is blank", "documents are blank"))
     return corpus
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from .agreement import Agreement, accuracy, spearman
 from .compare import NOISE, compare
 from .comparison import Change, MetricDelta
-from .errors import InputError
+from .errors import InputError, within
 from .evaluate_samples import evaluate_rag
 from .labelled import join, label_of
 from .labels_file import Label, read_labels
@@ -131,6 +131,7 @@ def drift(
     current: Report,
     *,
     labels: object = None,
+    metric: str | None = None,
     scale: tuple[float, float] | None = None,
     tolerance: float = 0.0,
     alpha: float = 0.05,
@@ -141,8 +142,10 @@ def drift(
 
     A metric has moved if its mean differs by more than ``tolerance`` and the paired test, with Holm's
     adjustment over the metrics, is significant at ``alpha``. Other data or another way of measuring is an InputError.
-    ``labels`` are people's, as ``calibrate`` takes them.
+    ``labels`` are people's, as ``calibrate`` takes them; those that name no metric are about ``metric`` (default: the
+    only one that both reports judged).
     """
+    within("tolerance", tolerance, 0)
     shared = [
         label
         for label, note in anchor.notes.items()
@@ -158,7 +161,10 @@ def drift(
     compared = compare(
         current, anchor, 0.0, alpha=alpha, metrics=shared, max_failed=1.0, confidence=confidence, seed=seed
     )
-    people = _people(anchor, current, read_labels(labels, scale=scale), shared, seed) if labels is not None else {}
+    people: Mapping[str, BesidePeople] = {}
+    if labels is not None:
+        about = metric or (shared[0] if len(shared) == 1 else "")
+        people = _people(anchor, current, read_labels(labels, scale=scale), about, shared, seed)
     metrics = {}
     for one in compared.deltas:
         both = _both(anchor, current, one.metric)
@@ -231,13 +237,13 @@ def _same(anchor: Report, label: str, both: tuple[FloatArray, FloatArray]) -> Ag
 
 
 def _people(
-    anchor: Report, current: Report, labels: Sequence[Label], shared: Sequence[str], seed: int
+    anchor: Report, current: Report, labels: Sequence[Label], about: str, shared: Sequence[str], seed: int
 ) -> Mapping[str, BesidePeople]:
     """For each metric that people labelled, how often either judge's verdict is theirs."""
     by_metric: dict[str, list[Label]] = {}
     for label in labels:
         if not label.claim:
-            by_metric.setdefault(label_of(anchor, label.metric), []).append(label)
+            by_metric.setdefault(label_of(anchor, label.metric or about), []).append(label)
     found = {}
     for metric, group in by_metric.items():
         note = anchor.notes[metric]

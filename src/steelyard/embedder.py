@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from .errors import InputError, MissingExtra, WrongType
+from .errors import InputError, MissingExtra, WrongType, within
 from .flow import Vector
 from .judge import LITELLM, OPENAI, check_url, read_address, read_options, show_option, spell_address
 from .records import Json
@@ -44,6 +44,7 @@ class Embedder:
         check_url(self.url)
         if self.batch < 1:
             raise InputError(f"batch must be at least 1, not {self.batch}", field="embedder")
+        within("price", self.price or 0.0, 0)
 
     def __str__(self) -> str:
         """The embedder as ``embedder_of`` reads it."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import os
 import random
 import re
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -326,6 +328,24 @@ def _refused_name(said: str, named: str, body: Mapping[str, Json]) -> str | None
     return None
 
 
+def unreachable(host: str, port: int | None, cause: BaseException) -> str:
+    """What to say of an address that nobody answers at: its name, its port, and the reason that the system gives.
+
+    >>> unreachable("localhost", 8000, ConnectionRefusedError(111, "Connect call failed"))
+    'cannot connect to localhost:8000: connection refused'
+    """
+    why = getattr(cause, "strerror", None) or str(cause)
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and (cause.errno or 0) > 0:
+        why = os.strerror(cause.errno or 0)
+    why = " ".join(why.split())[:200]
+    return f"cannot connect to {host}{'' if port is None else f':{port}'}" + (
+        f": {why[:1].lower()}{why[1:]}" * bool(why)
+    )
+
+
 def _words(error: BaseException) -> str:
     """An exception of the HTTP library without what it may quote of the request."""
+    if host := getattr(error, "host", None):
+        cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+        return unreachable(host, getattr(error, "port", None), cause)
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

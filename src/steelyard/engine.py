@@ -25,7 +25,7 @@ from .asking import Asking
 from .embedder import Embedder, embedder_of
 from .embedding import Embedding
 from .endpoint import Endpoint
-from .errors import AskFailed, BadReply, InputError, SteelyardError
+from .errors import AskFailed, BadReply, InputError, SteelyardError, within
 from .flow import Ask, Request, Requests, outcome
 from .judge import LITELLM, LLMJudge, judge_of
 from .ledger import Keeper, Ledger
@@ -70,7 +70,8 @@ class Engine:
     ``concurrency`` is the number of calls in flight per endpoint; ``deadline`` the seconds one call may take;
     ``max_wait`` the seconds one request may wait for its retries in all; ``ledger`` a path, ``":memory:"`` or a
     ``Keeper`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``); ``paces`` say when calls to an address
-    may start. After a run ``usage`` is its account and ``notes`` say what endpoints did not take.
+    may start. After its runs ``usage`` is the account of all,
+    ``done``, ``undefined`` and ``failed`` count their cells, and ``notes`` say what endpoints did not take.
     """
 
     def __init__(
@@ -90,6 +91,13 @@ class Engine:
     ) -> None:
         if concurrency < 1:
             raise InputError(f"concurrency must be at least 1, not {concurrency}")
+        for name, value in {
+            "budget": budget,
+            "max_calls": max_calls,
+            "deadline": deadline,
+            "max_wait": max_wait,
+        }.items():
+            within(name, 0 if value is None else value, 0)
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
         if budget is not None and self.judge is not None and self.judge.price is None:
@@ -100,6 +108,7 @@ class Engine:
         self.offline, self.progress, self.paces = offline, progress, dict(paces or {})
         self.purse = Purse(budget, max_calls)
         self.usage = Usage()
+        self.done = self.undefined = self.failed = 0
         self.notes: list[str] = []
         if budget is not None and self.embedder is not None and self.embedder.price is None and self.embedder.url:
             self.notes.append(f"embeddings of {self.embedder.model} have no price and count nothing towards the budget")
@@ -134,26 +143,25 @@ class Engine:
 
     def _told(self, results: Iterator[Result | None]) -> Iterator[Result]:
         """The results, counted and told to ``progress``."""
-        done = undefined = failed = 0
         last = 0.0
         for result in results:
             if result is not None:
-                done += 1
-                undefined += isinstance(result.outcome, Undefined)
-                failed += result.error is not None
+                self.done += 1
+                self.undefined += isinstance(result.outcome, Undefined)
+                self.failed += result.error is not None
                 self.usage += result.usage
             if self.progress is not None and (now := time.monotonic()) - last >= _TICK:
-                self._tell(done, undefined, failed)
+                self._tell()
                 last = now
             if result is not None:
                 yield result
-        self._tell(done, undefined, failed)
+        self._tell()
 
-    def _tell(self, done: int, undefined: int, failed: int) -> None:
+    def _tell(self) -> None:
         if self.progress is not None:
             use = self.usage
             tokens = use.prompt_tokens + use.completion_tokens
-            self.progress(done, undefined, failed, use.calls, use.cached, tokens, use.cost)
+            self.progress(self.done, self.undefined, self.failed, use.calls, use.cached, tokens, use.cost)
 
 
 class _Work:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
@@ -123,3 +124,20 @@ def reason_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {words}{place}"
+
+
+def within(name: str, value: float, low: float, high: float | None = None) -> float:
+    """A finite number from ``low`` to ``high``, or InputError that says which number it is.
+
+    >>> within("max_failed", 0.1, 0, 1)
+    0.1
+    >>> within("budget", float("nan"), 0)
+    Traceback (most recent call last):
+    ...
+    steelyard.errors.InputError: budget=nan: must be at least 0
+    """
+    if not low <= value <= (sys.float_info.max if high is None else high):
+        raise InputError(
+            f"{name}={value:g}: must be " + (f"at least {low:g}" if high is None else f"in [{low:g}, {high:g}]")
+        )
+    return value

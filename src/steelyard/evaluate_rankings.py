@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from . import names
-from .errors import InputError
+from .errors import InputError, WrongType
 from .metric import Metric
 from .pool import Column
 from .pooling import pool_report
@@ -26,6 +26,8 @@ from .trec import load_rankings
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from .dataset import Dataset
 
     Table: TypeAlias = pl.DataFrame | pd.DataFrame
 
@@ -125,8 +127,8 @@ def report_of(
 
 def evaluate_retrieval(
     retriever: object,
-    qrels: Qrels,
-    queries: Mapping[str, str],
+    qrels: Qrels | Dataset,
+    queries: Mapping[str, str] | None = None,
     *,
     k_values: Sequence[int] = (1, 5, 10, 100),
     metrics: Iterable[str] = ("ndcg", "recall", "precision", "mrr", "map"),
@@ -136,6 +138,8 @@ def evaluate_retrieval(
     name: str = "",
 ) -> Report:
     """Ask a retriever every judged query and measure what it finds.
+
+    ``qrels`` are ``{query: {document: grade}}`` and ``queries`` the texts by the same ids; a ``Dataset`` holds both.
 
     ``retriever`` has ``.search(query, limit=)`` or ``.retrieve(query, k)``, or is a callable; it gives ids,
     ``(id, score)`` pairs, hits with ``source_id`` or mappings, best first. Chunks count as their source document, at
@@ -158,24 +162,25 @@ def evaluate_retrieval(
     if not k_values or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in k_values):
         raise InputError(f"k_values={k_values!r}: expected whole numbers of at least 1")
     asked = ranking_metrics(_at_every_k(metrics, k_values))
+    judged, texts = _asked(qrels, queries)
     depth = max(k_values) if limit is None else limit
     if depth < 1:
         raise InputError(f"limit={limit}: must be at least 1")
     scorable = {
         query: grades
-        for query, grades in qrels.items()
-        if (queries.get(query) or "").strip() and any(grade > 0 for grade in grades.values())
+        for query, grades in judged.items()
+        if (texts.get(query) or "").strip() and any(grade > 0 for grade in grades.values())
     }
     if not scorable:
-        raise InputError(_why_nothing(qrels, queries))
+        raise InputError(_why_nothing(judged, texts))
     from .systems.protocols import document_ids, searcher
 
-    search = searcher(retriever, [queries[query] for query in scorable])
+    search = searcher(retriever, [texts[query] for query in scorable])
     run: dict[str, dict[str, float]] = {}
     repeats = 0
     for query in scorable:
         try:
-            found, twice = document_ids(search(queries[query], depth), depth)
+            found, twice = document_ids(search(texts[query], depth), depth)
         except Exception as error:
             error.add_note(f"while retrieving for query {query!r}")
             raise
@@ -187,13 +192,17 @@ def evaluate_retrieval(
     report.k_values = tuple(k_values)
     report.dataset = DatasetNote(digest=_digest(rankings))
     report.samples = [
-        Sample(id=query, user_input=queries[query], retrieved_ids=list(run[query]), relevance=dict(scorable[query]))
+        Sample(id=query, user_input=texts[query], retrieved_ids=list(run[query]), relevance=dict(scorable[query]))
         for query in report.ids
     ]
     if repeats:
-        report.warnings.append(f"{repeats} repeated documents in the results: each counts once, at its best rank")
-    if left_out := len(qrels) - len(scorable):
-        report.warnings.append(f"{left_out} queries without text or without a positive judgement were skipped")
+        repeated = names.number_of(repeats, "repeated document", "repeated documents")
+        report.warnings.append(f"{repeated} in the results: each counts once, at its best rank")
+    if left_out := len(judged) - len(scorable):
+        skipped = "without text or without a positive judgement"
+        report.warnings.append(
+            names.number_of(left_out, f"query {skipped} was skipped", f"queries {skipped} were skipped")
+        )
     pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
     report.run = stamp(started)
     return report
@@ -258,20 +267,24 @@ def weigh(rankings: Rankings, asked: Sequence[Asked]) -> Report:
 def _warnings(rankings: Rankings) -> list[str]:
     counts, lines = rankings.counts, []
     if counts.missing:
-        fate = "score 0" if rankings.policy.missing == "zero" else "are left out"
-        lines.append(f"{len(counts.missing)} judged queries are not in the run and {fate}: {_some(counts.missing)}")
+        zero = rankings.policy.missing == "zero"
+        one = f"judged query is not in the run and {'scores 0' if zero else 'is left out'}"
+        many = f"judged queries are not in the run and {'score 0' if zero else 'are left out'}"
+        lines.append(f"{names.number_of(len(counts.missing), one, many)}: {_some(counts.missing)}")
     if counts.ignored:
-        lines.append(
-            f"{len(counts.ignored)} queries of the run have no judgements and are ignored: {_some(counts.ignored)}"
-        )
+        one, many = "query of the run has no judgements and is", "queries of the run have no judgements and are"
+        lines.append(f"{names.number_of(len(counts.ignored), one, many)} ignored: {_some(counts.ignored)}")
     if counts.tied:
         order = "the order given" if rankings.policy.ties == "given" else "document id, descending"
         others = "other orders: --tied-orders"
-        lines.append(f"{counts.tied} queries have tied scores; ties are broken by {order} ({others})")
+        tied = names.number_of(counts.tied, "query has", "queries have")
+        lines.append(f"{tied} tied scores; ties are broken by {order} ({others})")
     if counts.duplicates:
-        lines.append(f"{counts.duplicates} repeated documents were removed; each counts once, at its best rank")
+        removed = names.number_of(counts.duplicates, "repeated document was", "repeated documents were")
+        lines.append(f"{removed} removed; each counts once, at its best rank")
     if rankings.policy.drop_self:
-        lines.append(f"{counts.dropped_self} hits equal to their query were dropped")
+        hits = names.number_of(counts.dropped_self, "hit equal to its query was", "hits equal to their query were")
+        lines.append(f"{hits} dropped")
     return lines
 
 
@@ -286,6 +299,22 @@ def _digest(rankings: Rankings) -> str:
     digest.update(rankings.judged_starts.astype("<i8").tobytes())
     digest.update(rankings.judged.astype("<f8").tobytes())
     return digest.hexdigest()
+
+
+def _asked(qrels: Qrels | Dataset, queries: Mapping[str, str] | None) -> tuple[Qrels, Mapping[str, str]]:
+    """Judgements and texts of queries, which a Dataset holds both."""
+    from .dataset import Dataset
+
+    if isinstance(qrels, Dataset):
+        judged: Qrels = qrels.qrels
+        queries = qrels.query_texts if queries is None else queries
+    elif isinstance(qrels, Mapping):
+        judged = qrels
+    else:
+        raise WrongType(f"qrels: expected {{query: {{document: grade}}}} or a Dataset, found {type(qrels).__name__}")
+    if not isinstance(queries, Mapping):
+        raise WrongType(f"queries: expected {{query: text}}, found {type(queries).__name__}")
+    return judged, queries
 
 
 def _at_every_k(metrics: Iterable[str], k_values: Sequence[int]) -> list[str]:

@@ -27,6 +27,7 @@ from .report import DatasetNote, Report, stamp
 from .samples import read_samples
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping
+from .tally import Tally
 from .weighing import Weighing
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def evaluate_system(
         else list(_listed(metrics))
     )
     check_metrics(wanted, judge=judge, embedder=embedder, thresholds=thresholds)
+    tally = Tally(progress)
     own_ledger = Ledger(ledger) if identity is not None else None
     keeping = None if own_ledger is None or identity is None else Keeping(own_ledger, identity, offline=offline)
     try:
@@ -118,11 +120,12 @@ def evaluate_system(
             texts=asked_of.corpus,
             places=places,
             measured=any(str(one) in TAKEN for one in wanted),
-            progress=progress,
+            progress=tally,
         )
     finally:
         if own_ledger is not None:
             own_ledger.close()
+    tally.next_part()
     scoring = time.time()
     report = score_collected(
         collected,
@@ -138,9 +141,10 @@ def evaluate_system(
         offline=offline,
         confidence=confidence,
         seed=seed,
-        progress=progress,
+        progress=tally,
     )
     seconds = time.time() - scoring
+    report.warnings += _without_ids(report)
     report.system, report.dataset = name or name_of(system), asked_of.note
     report.policy = {**report.policy, "k": k}
     report.slices = {}
@@ -156,6 +160,16 @@ def evaluate_system(
     for one in collected.stages.values():
         report.usage += one.usage
     return report
+
+
+def _without_ids(report: Report) -> list[str]:
+    """Why rankings cannot be measured where the documents that should be found are given as texts."""
+    rankings = [label for label, note in report.notes.items() if note.way == "ranking"]
+    texts = any(sample.reference_contexts for sample in report.samples)
+    if not rankings or not texts or any(sample.relevance is not None for sample in report.samples):
+        return []
+    why = "no sample says by id what is relevant, and reference_contexts (gold_docs) are texts: give relevant_ids"
+    return [f"{', '.join(rankings)}: {why}"]
 
 
 def aevaluate_system(system: object, dataset: object, **options: object) -> Awaitable[Report]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from .errors import InputError, UnknownName
+from .errors import InputError, UnknownName, WrongType, within
 from .names import did_you_mean
 from .pool import passes
 from .report import Report
@@ -37,6 +37,9 @@ def rules(
 
     A metric without a value passes no threshold. The share of failed samples is failed / (ok + failed).
     """
+    if not isinstance(report, Report):
+        raise WrongType(f"expected a Report, such as evaluate_rag gives, found {type(report).__name__}")
+    within("max_failed", max_failed, 0, 1)
     found = [_mean_rule(report, label, limit) for label, limit in (thresholds or {}).items()]
     found += [_rate_rule(report, label, limit) for label, limit in (pass_rates or {}).items()]
     for label, share in report.failed_share.items():

@@ -129,7 +129,7 @@ def _place_batch(
             pack_into(f"{size}d", room, 8 * start, *ranking.values())  # twice as fast as numpy reads numbers
     except (StructError, TypeError, OverflowError):
         raise _no_number(batch, rows) from None
-    if len(scores) and np.isnan(scores.min()):
+    if len(scores) and not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
         raise _no_number(batch, rows)
     hits, groups, hit_scores = [], [], []
     docs, bounds = rows.docs, rows.starts.tolist()
@@ -164,7 +164,7 @@ def _no_number(batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgement
         for doc, score in ranking.items():
             if isinstance(score, str) or numbers([score], 1) is None:
                 place_of = f"query {rows.queries[at]!r}, document {doc!r}"
-                return InputError(f"score is not a number: {score!r} ({place_of})")
+                return InputError(f"score is not a finite number: {score!r} ({place_of})")
     raise AssertionError
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from . import names
-from .errors import InputError, MissingExtra, WrongType
+from .errors import InputError, MissingExtra, WrongType, within
 from .flow import Ask
 from .records import Json
 
@@ -64,6 +64,8 @@ class LLMJudge:
         check_url(self.url)
         if not self.model:
             raise InputError("a judge needs the name of a model")
+        for value in self.price or ():
+            within("price", value, 0)
         for name in ("max_tokens", "window"):
             value = getattr(self, name)
             if value is not None and value < 1:

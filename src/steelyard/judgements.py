@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from math import isfinite
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
@@ -62,6 +63,8 @@ class Policy:
                 raise InputError(f"{name}={value!r}: must be {' or '.join(repr(one) for one in allowed if one)}")
         if self.depth is not None and self.depth < 1:
             raise InputError(f"depth={self.depth}: must be at least 1")
+        if self.relevance_level is not None and not isfinite(self.relevance_level):
+            raise InputError(f"relevance_level={self.relevance_level}: must be a finite number")
         if self.missing is None:
             object.__setattr__(self, "missing", "skip" if self.trec else "zero")
         if self.undefined is None:
@@ -128,7 +131,7 @@ class Judgements:
         grades = numbers(chain.from_iterable(judged.values() for judged in table.values()), len(docs))
         if grades is None:
             query, doc, grade = _first_wordy(qrels)
-            raise InputError(f"grade is not a number: {grade!r} (query {query!r}, document {doc!r})")
+            raise InputError(f"grade is not a finite number: {grade!r} (query {query!r}, document {doc!r})")
         sizes = list(map(len, table.values()))
         if docs is not found:  # ids that were no text, of which two may now be the same
             queries = list(chain.from_iterable(map(repeat, table, sizes)))
@@ -173,12 +176,12 @@ def identifiers(found: Sequence[object], what: str) -> Sequence[str]:
 
 
 def numbers(values: Iterable[object], count: int) -> FloatArray | None:
-    """Values as an array, or None where one of them is no number (text, None, NaN)."""
+    """Values as an array, or None where one of them is no finite number (text, None, NaN, infinity)."""
     try:
         array = np.fromiter(values, np.float64, count)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return None if np.isnan(array).any() else array
+    return array if np.isfinite(array).all() else None
 
 
 def _first_repeated(pairs: Iterable[tuple[str, str]]) -> tuple[str, str]:

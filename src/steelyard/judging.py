@@ -107,6 +107,7 @@ class Judging:
             cost.completion_tokens,
             cost.embedded,
             cost.cost,
+            unpriced=bool(cost.calls) and self.judge is not None and self.judge.answer is None and not self.judge.price,
         )
 
     def _check(self, asked: Sequence[Asked]) -> None:

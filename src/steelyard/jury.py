@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -24,6 +24,10 @@ from .pool import Column, passes
 from .pooling import clusters_of, pool_report
 from .records import Json, Usage
 from .report import MetricNote, Report
+from .tally import Tally
+
+if TYPE_CHECKING:
+    from .engine import Progress
 
 RULES = ("mean", "majority", "unanimous")
 KEY = "jury"
@@ -62,11 +66,12 @@ def evaluate_by_jury(
     cluster: str | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Report:
     """The report of several judges: each is asked by itself, and what they say is put together.
 
     ``evaluate`` is ``evaluate_rag`` with all but the judge filled in; it is called with ``judge``, ``budget`` and
-    ``max_calls``, of which later judges get what earlier ones left.
+    ``max_calls``, of which later judges get what earlier ones left, and with ``progress`` where that is told.
 
     >>> from functools import partial
     >>> from steelyard import evaluate_rag, script
@@ -86,8 +91,11 @@ def evaluate_by_jury(
     if rule not in RULES:
         raise InputError(f"jury={rule!r}: expected {', '.join(RULES)}")
     reports: list[Report] = []
+    tally = Tally(progress)
+    told = {} if progress is None else {"progress": tally}
     for seat in seats:
-        report = evaluate(judge=seat, budget=budget, max_calls=max_calls)
+        report = evaluate(judge=seat, budget=budget, max_calls=max_calls, **told)
+        tally.next_part()
         reports.append(report)
         if budget is not None:
             budget = max(budget - (report.usage.cost or 0.0), 0.0)

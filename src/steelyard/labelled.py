@@ -11,7 +11,7 @@ from msgspec import Struct
 from .distributions import normal_cdf
 from .errors import InputError, UnknownName
 from .labels_file import Label
-from .names import did_you_mean
+from .names import did_you_mean, number_of
 from .pool import FloatArray
 from .report import Report
 
@@ -48,6 +48,14 @@ class Labelled(Struct, frozen=True):
     strangers: list[str] = []
 
     @property
+    def annotators(self) -> int:
+        """How many people labelled, as far as is known: labels without a name are anybody's, and another's only where
+        they stand beside a named one."""
+        named = {name: ~np.isnan(values) for name, values in self.people.items() if name}
+        nameless = ~np.isnan(self.people.get("", np.array([])))
+        return max(1, len(named) + any(bool((nameless & given).any()) for given in named.values() if len(nameless)))
+
+    @property
     def rows(self) -> list[int]:
         """The places of the units that have a label."""
         return [int(place) for place in np.flatnonzero(~np.isnan(self.mean))]
@@ -82,7 +90,7 @@ def label_of(report: Report, metric: str) -> str:
     if not metric:
         if len(known) == 1:
             return known[0]
-        raise InputError(f"no metric is named: say which of {', '.join(known)} the labels are about")
+        raise InputError(f"no metric is named: say which of {', '.join(known)} the labels are about (--metric)")
     if metric in known:
         return metric
     for label, note in report.notes.items():
@@ -137,7 +145,10 @@ def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool =
 def by_system(labels: Sequence[Label], report: Report, baseline: Report) -> tuple[list[Label], list[Label]]:
     """The labels of each of two systems; labels that name none are the report's."""
     if report.system == baseline.system:
-        raise InputError("the two reports name the same system: give the labels of the baseline as baseline_labels")
+        raise InputError(
+            "the two reports name the same system: give the labels of the baseline as --baseline-labels"
+            " (baseline_labels=)"
+        )
     theirs = [label for label in labels if label.system == baseline.system]
     return [label for label in labels if label.system in {"", report.system}], theirs
 
@@ -151,7 +162,7 @@ def check_baseline(report: Report, baseline: Report, labels: Sequence[Label]) ->
         )
     if all(label.value is None for label in labels):
         raise InputError(
-            f"no labels of {baseline.system or 'the second system'}: give them as baseline_labels (--baseline-labels),"
+            f"no labels of {baseline.system or 'the second system'}: give them as --baseline-labels (baseline_labels=),"
             " or in a column system"
         )
 
@@ -175,12 +186,11 @@ def doubts(joined: Labelled, drawn: str | None) -> list[str]:
     found = []
     if joined.strangers:
         shown = ", ".join(joined.strangers[:3]) + (", …" if len(joined.strangers) > 3 else "")
-        found.append(f"{len(joined.strangers)} labels are about samples that the report does not have: {shown}")
+        labels = number_of(len(joined.strangers), "label is about a sample", "labels are about samples")
+        found.append(f"{labels} that the report does not have: {shown}")
     if joined.passed_over:
-        found.append(
-            f"{joined.passed_over} samples were drawn and passed over: if they were the hard ones, the labels are no"
-            " random sample"
-        )
+        passed = number_of(joined.passed_over, "sample was", "samples were")
+        found.append(f"{passed} drawn and passed over: if they were the hard ones, the labels are no random sample")
     stratified = joined.drawn == "stratified" and joined.shares
     if not stratified and joined.drawn != "random" and drawn is None:
         found.append(

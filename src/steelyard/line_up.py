@@ -20,7 +20,7 @@ from .significance import holm, letters, paired_test
 class Place(Struct, frozen=True):
     """One system on one metric: its estimate, its delta to the first system, and its group letters.
 
-    Two systems that share a letter do not differ at ``alpha``; ``a`` marks the group of the best.
+    Two systems that share a letter are not shown to differ at ``alpha``; ``a`` marks the group of the best.
     """
 
     metric: str

@@ -127,9 +127,12 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
 
 def _is_utf8(encoding: str) -> bool:
     try:
-        return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        found = codecs.lookup(encoding)
     except LookupError:
         raise InputError(f"unknown encoding {encoding!r} (expected utf-8, cp1252, utf-16 …)") from None
+    if not getattr(found, "_is_text_encoding", True):  # rot13, hex, zip: bytes to bytes, or text to text
+        raise InputError(f"{encoding!r} is no encoding of text (expected utf-8, cp1252, utf-16 …)")
+    return found.name in ("utf-8", "utf-8-sig", "ascii")
 
 
 def _begins(path: Path, magic: bytes) -> bool:

@@ -8,12 +8,15 @@ printed name holds those that differ from their defaults.
 from __future__ import annotations
 
 import inspect
+import math
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from types import SimpleNamespace
+from typing import Annotated, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
+from msgspec import Meta
 
 from . import names
 from .batch import score_columns
@@ -23,6 +26,12 @@ from .names import Parameter
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
 Rule: TypeAlias = Callable[..., object]
 F = TypeVar("F", bound=Callable[..., object])
+Counting: TypeAlias = Annotated[int, Meta(ge=1)]
+"""A parameter that is a whole number of at least 1."""
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+"""A parameter above 0."""
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0)]
+"""A parameter of at least 0."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ class Metric:
     batch_key: str = ""
     source: str = ""
     remedy: str = ""
+    check: Callable[..., object] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return names.show(self.name, self.params)
@@ -69,9 +79,9 @@ class Metric:
         return {name: one for name, one in signature.items() if one.kind is inspect.Parameter.KEYWORD_ONLY}
 
     def bind(self, params: Mapping[str, Parameter]) -> Metric:
-        """The same metric with other parameters; each is checked against the rule's signature."""
+        """The same metric with other parameters; each is checked against the rule's signature, then by ``check``."""
         known = self.parameters
-        hints = _hints(self.rule)
+        hints = _hints(self.rule, known)
         bound = dict(self.params)
         for key, value in params.items():
             if key not in known:
@@ -82,7 +92,10 @@ class Metric:
         if "k" in bound and isinstance(bound["k"], int) and bound["k"] < 1:
             raise InputError(f"{self.name}@{bound['k']}: the cut-off must be at least 1")
         kept = {key: bound[key] for key in known if key in bound and bound[key] != known[key].default}
-        return replace(self, params=kept)
+        found = replace(self, params=kept)
+        if self.check is not None and not found.missing():
+            self.check(**{key: kept.get(key, one.default) for key, one in known.items()})
+        return found
 
     def missing(self) -> list[str]:
         """Parameters without a default that were not given."""
@@ -105,14 +118,22 @@ class Metric:
         return score_columns(self, columns, aggregation_fn)
 
 
-def _hints(rule: Rule) -> dict[str, object]:
-    try:
-        return typing.get_type_hints(rule, include_extras=True)
-    except (NameError, TypeError):  # a user's rule may annotate with names that exist for the type checker only
-        return {}
+def _hints(rule: Rule, names: Iterable[str]) -> dict[str, object]:
+    """The types of parameters, each found by itself: what one says, or the result, must not hide the others."""
+    told, there = getattr(rule, "__annotations__", {}), getattr(inspect.unwrap(rule), "__globals__", {})
+    found: dict[str, object] = {}
+    for name in names:
+        one = SimpleNamespace(__annotations__={name: told[name]} if name in told else {})
+        try:
+            found.update(typing.get_type_hints(one, there, include_extras=True))
+        except (NameError, TypeError):  # a user's rule may annotate with names that exist for the type checker only
+            continue
+    return found
 
 
 def _checked(name: str, key: str, value: Parameter, hint: object) -> Parameter:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{name}({key}={value!r}): expected a finite number")
     try:
         checked: Parameter = msgspec.convert(value, hint, strict=True)
     except msgspec.ValidationError as error:
@@ -138,6 +159,7 @@ class Options(TypedDict, total=False):
     batch_key: str
     source: str
     remedy: str
+    check: Callable[..., object]
 
 
 @overload
@@ -148,7 +170,8 @@ def metric(rule: F | None = None, /, **options: Unpack[Options]) -> F | Callable
     """Register a function of one sample as a metric. A generator function is a judged metric.
 
     ``needs`` names the fields of the sample without which the metric is undefined. The function returns a number,
-    a ``Value`` or an ``Undefined`` and stays callable as it is.
+    a ``Value`` or an ``Undefined`` and stays callable as it is. Its parameters must fit their annotations; where
+    that does not say enough, ``check`` is called with all of them when the metric is asked for, and raises InputError.
 
     >>> @metric(needs=("response",), name="doc_brevity")
     ... def brevity(sample, *, words: int = 50):

@@ -119,4 +119,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a miss: the nearest names, or all of them where none is near."""
     names = sorted(known)
     close = nearest(name, names)
-    return f"did you mean {', '.join(close)}?" if close else f"choose from: {', '.join(names)}"
+    return f"did you mean {', '.join(close)}?" if close else f"choose from: {', '.join(names) or '(there are none)'}"
+
+
+def number_of(count: int, one: str, many: str) -> str:
+    """A count and what it counts, in words that agree with it.
+
+    >>> number_of(1, "query has", "queries have"), number_of(2, "query has", "queries have")
+    ('1 query has', '2 queries have')
+    """
+    return f"{count} {one if count == 1 else many}"

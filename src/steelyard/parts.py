@@ -109,6 +109,14 @@ class Done(Struct, frozen=True):
     transient: int
     usage: Usage
 
+    @staticmethod
+    def left(content: bytes) -> bool:
+        """Whether a part is to be done again: something may be mended, or what is said of it is damaged."""
+        try:
+            return msgspec.json.decode(content, type=Done).transient > 0
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return True
+
 
 def write_parts(folder: Folder, samples: Iterable[Sample], buckets: int) -> tuple[list[int], list[int]]:
     """Split samples over buckets; how many samples and files each has. Memory holds a few of them at a time."""
@@ -156,9 +164,13 @@ def samples_of(folder: Folder, manifest: Manifest, part: int) -> Iterator[tuple[
         place = _place(part, number)
         if (content := folder.read(place)) is None:
             raise InputError("a part of the job is missing: plan it anew", path=f"{folder.name}/{place}")
-        for row, text in pl.read_parquet(BytesIO(content), columns=["row", "sample"]).iter_rows():
-            yield row, decoder.decode(text)
-            count += 1
+        try:
+            for row, text in pl.read_parquet(BytesIO(content), columns=["row", "sample"]).iter_rows():
+                yield row, decoder.decode(text)
+                count += 1
+        except (pl.exceptions.PolarsError, msgspec.DecodeError, TypeError) as error:
+            words = (str(error).splitlines() or ["damaged"])[0]
+            raise InputError(f"not a part of a job: {words}: plan it anew", path=f"{folder.name}/{place}") from None
     if count != manifest.rows[part]:
         raise InputError(f"part {part} has {count} samples, the manifest says {manifest.rows[part]}", path=folder.name)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import cast
 
 from msgspec import Struct, field
 
-from .records import Sample
+from .flow import Flow, outcome
+from .names import number_of
+from .records import Sample, Undefined
 from .shelf import Asked
 
 
@@ -21,11 +25,13 @@ class PlanLine(Struct, frozen=True):
 
     def __str__(self) -> str:
         left_out = "; ".join(f"{count} skipped: {reason}" for reason, count in self.skipped.items())
-        return f"{self.metric} [{self.way}] on {self.rows} rows" + (f" ({left_out})" if left_out else "")
+        return f"{self.metric} [{self.way}] on {number_of(self.rows, 'row', 'rows')}" + (
+            f" ({left_out})" if left_out else ""
+        )
 
 
 class Plan(Struct, frozen=True):
-    """The lines of a plan, and what it would cost where a judge is asked."""
+    """The lines of a plan, and what it would cost where a judge is asked; ``unpriced`` if its price is not known."""
 
     lines: list[PlanLine]
     calls: int = 0
@@ -34,13 +40,21 @@ class Plan(Struct, frozen=True):
     completion_tokens: int = 0
     embedded: int = 0
     cost: float | None = None
+    unpriced: bool = False
+
+    def unknown(self, remedy: str) -> str:
+        """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is."""
+        if not self.unpriced:
+            return ""
+        return f"cost unknown{'' if self.cost is None else ' in part'}: {remedy}"
 
     def __str__(self) -> str:
         text = "\n".join(map(str, self.lines))
         if self.calls or self.cached:
             price = "" if self.cost is None else f", about {self.cost:.4f}"
+            calls = number_of(self.calls, "call", "calls")
             text += (
-                f"\nabout {self.calls} calls ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
+                f"\nabout {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
                 f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
             )
         return text
@@ -67,11 +81,28 @@ def _blank(value: object) -> bool:
     return isinstance(value, list) and not any(not isinstance(item, str) or item.strip() for item in value)
 
 
+def foregone(asked: Asked, sample: Sample) -> str | None:
+    """Why a metric is undefined on a sample whatever a judge would say; None where it asks, or can be scored.
+
+    What a metric needs may depend on how it is set: its rule is begun, and knows before the first question.
+    """
+    if (reason := absent(asked, sample)) or asked.metric.kind != "judged":
+        return reason
+    with suppress(Exception):  # what is wrong with the cell is told when it is run
+        flow = cast("Callable[..., Flow]", asked.metric.rule)(sample, **asked.metric.params)
+        try:
+            next(flow)
+        except StopIteration as stop:
+            found = outcome(stop.value)
+            return found.reason if isinstance(found, Undefined) else None
+    return None
+
+
 def plan_of(asked: Sequence[Asked], samples: Sequence[Sample]) -> list[PlanLine]:
     """The plan without its cost."""
     lines = []
     for one in asked:
-        skipped = Counter(reason for sample in samples if (reason := absent(one, sample)))
+        skipped = Counter(reason for sample in samples if (reason := foregone(one, sample)))
         rows = len(samples) - sum(skipped.values())
         lines.append(PlanLine(one.label, one.metric.way, rows, dict(sorted(skipped.items()))))
     return lines

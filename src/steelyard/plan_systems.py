@@ -18,6 +18,7 @@ from .embedder import embedder_of
 from .engine import Engine
 from .evaluate_samples import plan_rag
 from .flow import Flow, embed
+from .names import number_of
 from .plan import Plan, PlanLine
 from .records import Sample
 from .run_config import embedder_in, judge_in, ledger_in
@@ -46,8 +47,9 @@ def plan_systems(config: SystemsConfig, *, base: Path) -> SystemsPlan:
     texts = corpus.texts if corpus is not None else data.corpus or {}
     ledger = ledger_in(config, base)
     chosen = variants(config)
+    asked = number_of(len(data.samples), "question", "questions")
     told = [
-        f"{one.name}: {len(data.samples)} questions, {one.k} results each"
+        f"{one.name}: {asked}, {number_of(one.k, 'result', 'results')} each"
         + ("" if one.answerer is None else ", answered")
         for one in chosen
     ]
@@ -127,7 +129,8 @@ def _embeddings(entry: DenseEntry, texts: Mapping[str, str], samples: Sequence[S
 def _plan_of(told: Struct) -> Plan:
     """A reckoning as a plan without lines."""
     names = ("calls", "cached", "prompt_tokens", "completion_tokens", "embedded", "cost")
-    return Plan([], **{name: getattr(told, name) for name in names})
+    found = {name: getattr(told, name) for name in names}
+    return Plan([], **found, unpriced=bool(found["calls"]) and found["cost"] is None)
 
 
 def _plus(one: Plan, other: Plan) -> Plan:
@@ -140,4 +143,5 @@ def _plus(one: Plan, other: Plan) -> Plan:
         one.completion_tokens + other.completion_tokens,
         one.embedded + other.embedded,
         sum(costs) if costs else None,
+        one.unpriced or other.unpriced,
     )

@@ -22,12 +22,14 @@ from .calibration import Share
 from .errors import InputError
 from .evaluate_samples import evaluate_rag
 from .metrics.preference import OTHER
+from .names import number_of
 from .pool import groups
 from .pooling import check_tag
 from .records import Sample, Usage
 from .report import Report
 from .samples import read_samples
 from .stats import interval
+from .tally import Tally
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -150,6 +152,7 @@ def prefer(
     if empty := [name for name, rows in samples.items() if not rows]:
         raise InputError(f"{empty[0]} has no samples")
     tags = (by,) if isinstance(by, str) else tuple(by or ())
+    tally = Tally(progress)
     duels, warnings, usage, told = [], list[str](), Usage(), ""
     for a, b in combinations(samples, 2):
         pairs = _paired(a, samples[a], b, samples[b])
@@ -157,7 +160,8 @@ def prefer(
             check_tag(tag, [sample.tags for sample in pairs])
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
         if lost:
-            warnings.append(f"{a}, {b}: {lost} samples stand on one side only and are left out")
+            one, many = "sample stands on one side only and is", "samples stand on one side only and are"
+            warnings.append(f"{a}, {b}: {number_of(lost, one, many)} left out")
         report = evaluate_rag(
             pairs,
             metrics=["preference"],
@@ -167,8 +171,9 @@ def prefer(
             max_calls=max_calls,
             ledger=ledger,
             offline=offline,
-            progress=progress,
+            progress=tally,
         )
+        tally.next_part()
         usage, told = usage + report.usage, report.judge or told
         budget = None if budget is None else max(budget - (report.usage.cost or 0.0), 0.0)
         max_calls = None if max_calls is None else max(max_calls - report.usage.calls, 0)
@@ -242,10 +247,14 @@ def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float
 def _counted(a: str, b: str, verdicts: Sequence[Verdict], confidence: float, seed: int) -> Duel:
     counts = {kind: sum(one.outcome == kind for one in verdicts) for kind in VALUE}
 
-    def share(values: Sequence[float]) -> Share:
+    def share(values: Sequence[float], lowest: float = 0.0) -> Share:
+        """Their mean with an interval that holds no impossible mean, as Student's of few values would."""
         if not values:
             return Share(None)
-        return Share.of(math.fsum(values) / len(values), interval(values, confidence=confidence, seed=seed))
+        found = Share.of(math.fsum(values) / len(values), interval(values, confidence=confidence, seed=seed))
+        if found.low is None or found.high is None:
+            return found
+        return replace(found, low=max(found.low, lowest), high=min(found.high, 1.0))
 
     first = [one.first == "A" for one in verdicts if one.first != "tie"]
     second = [one.second == "B" for one in verdicts if one.second != "tie"]
@@ -258,7 +267,7 @@ def _counted(a: str, b: str, verdicts: Sequence[Verdict], confidence: float, see
         loss=counts["loss"],
         win_rate=share([VALUE[one.outcome] for one in verdicts if one.outcome != "tie"]),
         score=share([VALUE[one.outcome] for one in verdicts]),
-        position_bias=share([one.lean for one in verdicts]),
+        position_bias=share([one.lean for one in verdicts], lowest=-1.0),
         consistent=share([float(_agree(one)) for one in verdicts]),
         one_order=(float(np.mean(first)) if first else None, float(np.mean(second)) if second else None),
     )

@@ -145,13 +145,25 @@ def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[
     for part in parts:
         content = folder.read(f"results/{part:05}.json")
         assert content is not None
-        kept = msgspec.json.decode(content, type=_Part)
-        found = Found.nothing(rows)
+        found, place = Found.nothing(rows), f"{folder.name}/results/{part:05}.json"
+        try:
+            kept = msgspec.json.decode(content, type=_Part)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"not the results of a part: {error}", path=place) from None
+        _check(kept, found, place)
         found.run_id, found.ignored, found.duplicates = kept.run_id, kept.ignored, kept.duplicates
         found.ranks[kept.rows] = kept.ranks
         found.retrieved[kept.queries] = kept.retrieved
         found.tied[kept.tied] = True
         yield found
+
+
+def _check(kept: _Part, found: Found, path: str) -> None:
+    """InputError where a file of results was made with other judgements, or is damaged."""
+    pairs = (("rows", kept.rows, kept.ranks, found.ranks), ("queries", kept.queries, kept.retrieved, found.retrieved))
+    for name, places, values, whole in (*pairs, ("tied", kept.tied, kept.tied, found.tied)):
+        if len(places) != len(values) or any(not 0 <= place < len(whole) for place in places):
+            raise InputError("they do not fit the judgements: run the part again", path=path, field=f"$.{name}")
 
 
 def _judgements(ranking: RankingJob) -> tuple[Judgements, Policy]:

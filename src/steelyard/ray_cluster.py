@@ -19,11 +19,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .cluster import Count, cells_of, run_part
+from .cluster import cells_of, run_part
 from .errors import MissingExtra, SteelyardError, Stopped
 from .folder import Folder, folder_at
 from .pace import Bucket
 from .parts import Done, Manifest
+from .tally import Count
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -8,11 +8,12 @@ else of two equal runs is the same to the byte.
 from __future__ import annotations
 
 import math
+import os
 import platform
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -205,7 +206,10 @@ class Report:
         return pl.DataFrame({"id": self.ids, **{label: _plain(column) for label, column in self.columns.items()}})
 
     def to_mlflow(self, *, run_name: str | None = None, experiment: str | None = None) -> str:
-        """Log numbers, parameters and the report itself to MLflow (extra ``mlflow``); the id of the run."""
+        """Log numbers, parameters and the report itself to MLflow (extra ``mlflow``); the id of the run.
+
+        MLFLOW_TRACKING_URI says where: a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder.
+        """
         from .render.mlflow import log
 
         return log(self, run_name=run_name, experiment=experiment)
@@ -217,12 +221,23 @@ class Report:
         return encode(self)
 
     def save(self, path: str | PathLike[str], *, shape: str = "steelyard") -> None:
-        """Write the report as JSON. ``shape="recall"`` writes the plain shape of means and per-query metrics."""
+        """Write the report as JSON. ``shape="recall"`` writes the plain shape of means and per-query metrics.
+
+        A path that ends in ``/``, or a folder that is there, gets ``report.json``, ``report.md`` and ``report.html``,
+        as ``--out`` writes them; of another shape the JSON alone.
+        """
         from .report_json import encode, encode_plain
 
         if shape not in {"steelyard", "recall"}:
             raise InputError(f"unknown shape {shape!r}: {names.did_you_mean(shape, ['steelyard', 'recall'])}")
         target = Path(path)
+        if target.is_dir() or fspath(path).endswith(("/", os.sep)):
+            if shape == "steelyard":
+                from .render.files import write
+
+                write(self, target)
+                return
+            target /= "report.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(target.name + ".partial")
         partial.write_bytes(encode(self) if shape == "steelyard" else encode_plain(self))
@@ -230,9 +245,11 @@ class Report:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
-        """Read a saved report of either shape; InputError names what is wrong with the file."""
+        """Read a saved report of either shape, or the folder that holds it; InputError names what is wrong with it."""
         from .report_json import decode
 
+        if Path(path).is_dir():
+            path = Path(path) / "report.json"
         try:
             data = Path(path).read_bytes()
         except OSError as error:

@@ -19,6 +19,7 @@ from .errors import InputError
 from .pool import Column, estimate
 from .records import Estimate, Json, Sample, Usage
 from .report import FORMAT, DatasetNote, MetricNote, Report
+from .report_check import check_ids, check_report, kept_note
 
 T = TypeVar("T")
 
@@ -67,7 +68,10 @@ def encode(report: Report) -> bytes:
         system=report.system,
         dataset=report.dataset,
         ids=report.ids,
-        metrics=report.notes,
+        metrics={
+            label: kept_note(note, report.columns.get(label), report.estimates.get(label))
+            for label, note in report.notes.items()
+        },
         estimates=report.estimates,
         columns={label: _saved(column) for label, column in report.columns.items()},
         slices=report.slices,
@@ -129,7 +133,7 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
         saved = msgspec.convert(plain, _Saved, str_keys=True)
     except msgspec.ValidationError as error:
         raise InputError(f"not a whole report: {error}", path=path) from None
-    return Report(
+    report = Report(
         ids=saved.ids,
         columns={label: _loaded(column) for label, column in saved.columns.items()},
         notes=saved.metrics,
@@ -142,12 +146,22 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
         embedder=saved.embedder,
         policy=saved.policy,
         warnings=saved.warnings,
-        usage=saved.usage,
+        usage=_as_run(saved.usage, saved.run),
         versions=saved.versions,
         run=saved.run,
         samples=saved.samples,
         k_values=saved.k_values,
     )
+    check_report(report, path)
+    return report
+
+
+def _as_run(usage: Usage, run: Mapping[str, Json]) -> Usage:
+    """What was asked, with what of it was answered by the ledger told apart again, as the ``run`` block has it."""
+    cached, seconds = run.get("cached"), run.get("seconds_asking")
+    if isinstance(cached, int) and 0 <= cached <= usage.calls:
+        usage = msgspec.structs.replace(usage, calls=usage.calls - cached, cached=cached)
+    return msgspec.structs.replace(usage, seconds=float(seconds)) if isinstance(seconds, int | float) else usage
 
 
 def _loaded(saved: _Column) -> Column:
@@ -241,6 +255,7 @@ def _from_plain(plain: Mapping[str, object], path: str | PathLike[str] | None) -
                 metadata={"comment": comment} if isinstance(comment, str) and comment else {},
             )
         )
+    check_ids([sample.id for sample in samples], path, "per_query")
     report = Report(kind="suite", ids=[sample.id for sample in samples], samples=samples, k_values=(k,))
     report.dataset = DatasetNote(name=str(top.get("dataset", "")))
     if isinstance(generated := top.get("generatedat"), str):

@@ -167,7 +167,7 @@ def page(sample: Sample, done: int, total: int) -> str:
     tags = "  ".join(f"{name}: {value}" for name, value in sample.tags.items())
     lines = ["", "─" * WIDTH, f"{sample.id}   {done} of {total} done   {tags}".rstrip(), ""]
     lines += _wrapped("question: ", sample.user_input or "")
-    lines += _wrapped("answer:   ", " / ".join(sample.references) or "(none: it is not answerable)")
+    lines += _wrapped("answer:   ", " / ".join(sample.references) or _no_answer(sample))
     sources = list(sample.relevance or {}) or [span.doc for span in sample.relevant_spans or ()]
     for number, context in enumerate(sample.reference_contexts or ()):
         name = sources[number] if number < len(sources) else number + 1
@@ -175,6 +175,14 @@ def page(sample: Sample, done: int, total: int) -> str:
     if not sample.reference_contexts:
         lines += [line for span in sample.relevant_spans or () for line in _wrapped(f"{span.doc}: ", span.text or "")]
     return "\n".join([*lines, ""])
+
+
+def _no_answer(sample: Sample) -> str:
+    """Why there is no answer to look at."""
+    if sample.tags.get("answerable") != "true":
+        return "(none: it is not answerable)"
+    kind = sample.tags.get("question_type") == "known_item"
+    return "(none: a known item has no answer)" if kind else "(none is given)"
 
 
 def _marked(context: str, sample: Sample) -> str:

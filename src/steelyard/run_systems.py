@@ -20,6 +20,7 @@ from .run_config import embedder_in, judge_in, ledger_in, write
 from .samples import read_samples
 from .system_config import SystemsConfig, variants
 from .systems.making import Making
+from .tally import Tally
 from .trec import write_run
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
     ledger = ledger_in(config, base)
     texts = corpus.texts if corpus is not None else data.corpus
     reports: list[Report] = []
+    tally = Tally(progress)
     found: list[Rule] = []
     folders = _folders([variant.name for variant in variants(config)], base / config.outputs.dir)
     with Making(corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers) as making:
@@ -73,8 +75,9 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
                 confidence=config.confidence,
                 seed=config.seed,
                 name=variant.name,
-                progress=progress,
+                progress=tally,
             )
+            tally.next_part()
             reports.append(report)
             own = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
             found += [replace(rule, text=f"{variant.name}: {rule.text}") for rule in own]

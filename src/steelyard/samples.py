@@ -18,6 +18,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 from msgspec import structs
 
+from .case_rows import as_plain
 from .cells import escape, write_cells
 from .errors import InputError, InputErrors, WrongType
 from .intake import Intake
@@ -56,7 +57,7 @@ def read_samples(source: object, *, fields: Mapping[str, str] | None = None, enc
     >>> sample.id, sample.user_input, sample.response, sample.retrieved_contexts, sample.metadata
     ('1', 'Who?', 'Ada', ['Ada did.'], {'lang': 'en'})
     """
-    return gathered(samples_of(_rows(source, encoding), Intake(fields, warned)))
+    return gathered(samples_of(_rows(source, encoding, fields), Intake(fields, warned)))
 
 
 def iter_samples(
@@ -66,7 +67,7 @@ def iter_samples(
 
     Memory holds one sample, and the ids that were given, so that none comes twice (a JSON file is read whole).
     """
-    for item in samples_of(_rows(source, encoding), Intake(fields, warned)):
+    for item in samples_of(_rows(source, encoding, fields), Intake(fields, warned)):
         if not isinstance(item, Sample):
             raise item[0] if len(item) == 1 else InputErrors(item)
         yield item
@@ -136,7 +137,7 @@ def check_samples(source: object, *, fields: Mapping[str, str] | None = None, en
     """Read a source to its end and tell all that is wrong with it."""
     result, intake = CheckResult("samples"), Intake(fields)
     try:
-        result.take(samples_of(_rows(source, encoding), intake))
+        result.take(samples_of(_rows(source, encoding, fields), intake))
     except InputErrors as errors:
         result.add(errors.problems)
     except InputError as error:
@@ -183,9 +184,11 @@ def samples_of(rows: Iterable[Row], intake: Intake) -> Iterator[Sample | list[In
     intake.mapper.check_found()
 
 
-def _rows(source: object, encoding: str) -> Iterator[Row]:
+def _rows(source: object, encoding: str, fields: Mapping[str, str] | None = None) -> Iterator[Row]:
     if isinstance(source, str | PathLike):
-        return rows_of_file(Path(source), encoding)
+        read = rows_of_file(Path(source), encoding)
+        # Test cases of other tools are lists of JSON; whoever names columns means those of the file.
+        return map(as_plain, read) if suffix_of(Path(source)) == ".json" and not fields else read
     if isinstance(source, Sample | bytes):
         raise WrongType(f"expected several samples, found one {type(source).__name__}: put it in a list")
     if (rows := rows_of_table(source)) is not None:
@@ -200,14 +203,14 @@ def _rows(source: object, encoding: str) -> Iterator[Row]:
         return rows_of_objects(samples() if callable(samples) else samples)
     if not isinstance(source, Iterable):
         raise WrongType(f"expected paths, samples, mappings or a table, found {type(source).__name__}")
-    return _rows_of_iterable(iter(source), encoding)
+    return _rows_of_iterable(iter(source), encoding, fields)
 
 
-def _rows_of_iterable(items: Iterator[object], encoding: str) -> Iterator[Row]:
+def _rows_of_iterable(items: Iterator[object], encoding: str, fields: Mapping[str, str] | None) -> Iterator[Row]:
     for first in items:
         every = chain([first], items)
         if isinstance(first, str | PathLike):
-            return chain.from_iterable(_rows(path, encoding) for path in every)
+            return chain.from_iterable(_rows(path, encoding, fields) for path in every)
         return rows_of_objects(every)
     return iter(())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 
 import msgspec
@@ -132,6 +132,8 @@ class Store:
 def report_at(place: str | PathLike[str], *, store: str | PathLike[str] = DEFAULT) -> Report:
     """A report by its file, its folder, or its name in a store (``latest:main``)."""
     path = Path(place)
+    if not fspath(place).strip():
+        raise InputError("expected a report's file, folder or name (latest:main), found an empty name")
     if path.is_dir():
         return Report.load(path / "report.json")
     if path.is_file() or path.suffix == ".json":

@@ -130,6 +130,8 @@ def synthesize(
     >>> made.samples[0].relevance, made.samples[0].reference in text
     ({'tower': 1.0}, True)
     """
+    if out is not None and isinstance(corpus, str | PathLike):
+        check_out(Path(corpus), Path(out))
     setting = _setting(corpus, n, judge, kinds, styles, embedder, seed, ledger)
     if attempts < 1:
         raise InputError(f"attempts must be at least 1, not {attempts}")
@@ -187,6 +189,13 @@ def plan_synthesis(
     tasks = [task for task in setting.planning.round(0, range(n)) if task.kind not in PLAIN_KINDS]
     cells = [Cell(task.slot, partial(_rehearsal, task, setting)) for task in tasks]
     return Engine(judge, ledger=ledger).estimate(cells)
+
+
+def check_out(source: Path, out: Path) -> None:
+    """InputError where a set would be written over the documents that it is made from."""
+    own = source.is_file() and source.name in ("samples.jsonl", "queries.jsonl", "corpus.jsonl", "partial.jsonl")
+    if out.resolve() == source.resolve() or (own and out.resolve() == source.resolve().parent):
+        raise InputError("the set would be written over its own documents: name another folder", path=out)
 
 
 def _setting(

@@ -185,6 +185,7 @@ def read_systems_config(path: Path) -> SystemsConfig:
     """Read and check a configuration with systems; InputError names the file and the path of the setting."""
     plain = read_plain(path)
     if isinstance(plain, dict):
+        _name_types(plain)
         _check_entries(plain, path)
     config = checked(plain, SystemsConfig, path)
     if not config.systems:
@@ -197,24 +198,40 @@ def read_systems_config(path: Path) -> SystemsConfig:
         words = f"no system {config.baseline!r}: {did_you_mean(config.baseline, known)}"
         raise UnknownName(words, path=path, field="$.baseline")
     for name, entry in config.systems.items():
+        if isinstance(entry, HybridEntry) and not entry.of:
+            raise InputError("expected at least one retriever", path=path, field=f"$.systems.{name}.of")
         for part in entry.of if isinstance(entry, HybridEntry) else ():
             if part not in known - {name}:
                 words = f"no system {part!r} to be part of it: {did_you_mean(part, known - {name})}"
                 raise UnknownName(words, path=path, field=f"$.systems.{name}.of")
     settings(config, path)
+    for key, values in config.grid.items():
+        if not values:
+            raise InputError("expected at least one value, found an empty list", path=path, field=f"$.grid.{key}")
     try:
         variants(config)
     except InputError as error:
         raise InputError(error.message, path=path, field="$.grid") from None
     base = path.parent
     config.data = [_beside(base, one) for one in ([config.data] if isinstance(config.data, str) else config.data)]
-    config.corpus = None if config.corpus is None else _beside(base, config.corpus)
+    if config.corpus is not None:
+        config.corpus = _beside(base, config.corpus)
+        if named(config.corpus) is None and not Path(config.corpus).exists():
+            raise InputError(f"no such file or folder: {config.corpus}", path=path, field="$.corpus")
     return config
 
 
 def _beside(base: Path, path: str) -> str:
     """A path relative to the configuration; the name of a collection stays."""
     return path if named(path) is not None else str(base / path)
+
+
+def _name_types(plain: dict[str, object]) -> None:
+    """A bare name in place of an entry is its type: ``extractive`` is ``{type: extractive}``."""
+    if isinstance(systems := plain.get("systems"), dict):
+        plain["systems"] = {key: {"type": one} if isinstance(one, str) else one for key, one in systems.items()}
+    if isinstance(answerer := plain.get("answerer"), str):
+        plain["answerer"] = {"type": answerer}
 
 
 def _check_entries(plain: dict[str, object], path: Path) -> None:

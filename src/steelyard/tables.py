@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isnan
+from math import isfinite
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from .errors import InputError
@@ -38,9 +38,9 @@ def table_rows(table: Table, value: Literal["score", "grade"]) -> Iterator[Row]:
         raise InputError("the table is empty")
     ids: dict[object, str] = {}
     for line, (query, doc, cell) in enumerate(zip(queries, docs, values, strict=True), start=1):
-        if type(cell) is not float or isnan(cell):
+        if type(cell) is not float or not isfinite(cell):
             if (checked := numbers([cell], 1)) is None or isinstance(cell, str):
-                raise InputError(f"expected a number, found {cell!r}", line=line, field=value)
+                raise InputError(f"expected a finite number, found {cell!r}", line=line, field=value)
             cell = float(checked[0])  # noqa: PLW2901 - the same number as a float
         if query not in ids:
             ids[query] = identifier(query, "query")

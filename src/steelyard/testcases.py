@@ -1,33 +1,25 @@
 """Samples in the shapes of other tools: ragas rows, deepeval test cases, promptfoo tests.
 
 What a deepeval case or a promptfoo test has no place for stands in its metadata under the key ``steelyard``, and is put
-back when it is read. Ragas rows have no such place.
+back when it is read (``case_rows``). Ragas rows have no such place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
+from .case_rows import ANY, ONE, OURS, Fields, of_deepeval, of_promptfoo
 from .errors import InputError
-from .fields import ALIASES, known_as
 from .intake import Intake
 from .lines import read_utf8, suffix_of, writing
 from .records import Json, Sample
 from .rows import Place, Row, rows_of_file
 from .samples import samples_of
 
-Fields: TypeAlias = dict[str, object]
-
 YAML = (".yaml", ".yml")
-OURS = "steelyard"
-"""The key of metadata under which other tools' files keep what they have no place for."""
-
-_ONE, _ANY = "icontains", "icontains-any"
-_REFERENCE_ASSERTIONS = ("equals", "contains", _ONE, "similar", "factuality", "contains-any", _ANY)
 
 
 def ragas_row(sample: Sample) -> Fields:
@@ -69,16 +61,6 @@ def deepeval_case(sample: Sample) -> Fields:
     return _present(case)
 
 
-def _of_deepeval(values: Mapping[str, object]) -> Fields:
-    row = dict(values)
-    if "id" not in row and row.get("name"):
-        row["id"] = row.pop("name")
-    if "context" in row:
-        row["reference_contexts"] = row.pop("context")
-    _put_back(row, "additional_metadata")
-    return row
-
-
 # promptfoo
 
 
@@ -90,7 +72,7 @@ def promptfoo_test(sample: Sample) -> Fields:
         asserted: list[Json] = given  # assertions that came from a file of promptfoo; the reference was read off them
         del metadata["assert"]
     else:
-        kind = _ONE if isinstance(reference, str) else _ANY
+        kind = ONE if isinstance(reference, str) else ANY
         asserted = [{"type": kind, "value": msgspec.to_builtins(reference)}] if reference else []
         inside += ["reference"] if asserted else []
     variables: Fields = {"question": sample.user_input}
@@ -104,45 +86,6 @@ def promptfoo_test(sample: Sample) -> Fields:
         "metadata": _with_ours(metadata, sample, [name for name in Sample.__struct_fields__ if name not in inside]),
     }
     return _present(test)
-
-
-def _of_promptfoo(values: Mapping[str, object]) -> Fields:
-    test = dict(values)
-    given, variables = test.pop("assert", None), test.pop("vars", None)
-    row = dict(variables) if isinstance(variables, Mapping) else {}
-    if isinstance(row.get("context"), str):
-        row["context"] = [row["context"]]
-    row["metadata"], response = test.pop("metadata", None), test.pop("providerOutput", None)
-    if response is not None:
-        row["response"] = response
-    metadata = _put_back(row)
-    if test.get("description") == row.get("id"):
-        test.pop("description", None)
-    if isinstance(given, list) and given:
-        reference, exact = _asserted(given)
-        if "reference" in row or not exact:
-            metadata["assert"] = given
-        row.setdefault("reference", reference)
-    for name, value in test.items():
-        metadata[f"promptfoo.{name}" if name in metadata else name] = value
-    return row
-
-
-def _asserted(assertions: list[object]) -> tuple[object, bool]:
-    """The reference that assertions name, and whether they say nothing else."""
-    known = [one for one in assertions if isinstance(one, Mapping) and one.get("type") in _REFERENCE_ASSERTIONS]
-    if len(assertions) == 1 and known and set(known[0]) == {"type", "value"}:
-        kind, value = known[0]["type"], known[0]["value"]
-        if (kind == _ONE and isinstance(value, str)) or (kind == _ANY and isinstance(value, list)):
-            return value, True
-    found = [
-        item
-        for one in known
-        for value in [one.get("value")]
-        for item in (value if isinstance(value, list) else [value])
-    ]
-    texts = [item for item in found if isinstance(item, str)]
-    return texts[0] if len(texts) == 1 else texts or None, False
 
 
 # What other tools have no place for
@@ -160,20 +103,6 @@ def _with_ours(metadata: Mapping[str, object], sample: Sample, names: Iterable[s
     return {**metadata, **({OURS: ours} if ours else {})} or None
 
 
-def _put_back(row: Fields, key: str = "metadata") -> Fields:
-    """Put back in a row what ``_with_ours`` put away; the metadata that remains."""
-    given = row.pop(key, None)
-    metadata = dict(given) if isinstance(given, Mapping) else {} if given is None else {key: given}
-    ours = metadata.pop(OURS, None)
-    if isinstance(ours, Mapping):
-        for column in [column for column in row if ALIASES.get(known_as(column)) in ours]:
-            del row[column]
-        row.update(ours)
-        metadata = dict(row.pop("metadata", metadata))  # type: ignore[call-overload]
-    row["metadata"] = metadata
-    return metadata
-
-
 def _present(fields: Mapping[str, object]) -> Fields:
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -183,7 +112,7 @@ def _present(fields: Mapping[str, object]) -> Fields:
 
 def read_cases(path: Path, kind: str, intake: Intake, encoding: str = "utf-8") -> Iterator[Sample | list[InputError]]:
     """The samples of deepeval cases or promptfoo tests (``kind``); in the place of a bad row, its problems."""
-    turned = _of_promptfoo if kind == "promptfoo" else _of_deepeval
+    turned = of_promptfoo if kind == "promptfoo" else of_deepeval
     rows = _yaml_rows(path, encoding) if suffix_of(path) in YAML else rows_of_file(path, encoding)
     return samples_of(
         (row._replace(values=turned(row.values)) if isinstance(row.values, Mapping) else row for row in rows), intake

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .errors import InputError
 from .lines import Line, read_lines
-from .trec_numbers import number
+from .trec_numbers import is_endless, number
 
 RUN_LINE = "query Q0 document rank score run"
 QRELS_LINE = "query 0 document grade"
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
         """
         cells, words = first.strip(b"\r\n").split(b"\t"), first.translate(_BLANKS).split()
         if len(cells) == 3:
-            header = _number(cells[2]) is None
+            header = _number(cells[2]) is None and not is_endless(cells[2].decode("utf-8", "replace"))
             if not header or len(words) != 4 or _number(words[3]) is None:
                 return cls(tabs=True, header=header)
         return cls(tabs=False, header=False)
@@ -134,7 +134,8 @@ def _number(field: bytes) -> float | None:
 
 def _value(field: str, what: str, path: Path, line: Line) -> float:
     if (value := number(field)) is None:
-        raise InputError(f"expected a number, found {field!r}", path=path, line=line.number, field=what)
+        wanted = "a finite number" if is_endless(field) else "a number"
+        raise InputError(f"expected {wanted}, found {field!r}", path=path, line=line.number, field=what)
     return value
 
 

@@ -89,10 +89,15 @@ def canonical(text: str) -> tuple[str, ...] | None:
     (('precision@5', 'precision@10'), ('ndcg@10',), ('mrr',), None)
     """
     name = text.strip()
+    if (burges := _BURGES.fullmatch(name)) is not None:
+        return (f"ndcg(gain=exponential){burges[1]}",)
     if name.casefold() in _OURS_TOO or (found := requested(name)) is None:
         return None
     return tuple(one for one in found if one.partition("(")[0] not in TEXTS) or None
 
+
+_BURGES = re.compile(r"ndcg_burges((?:@[1-9][0-9]*)?)", re.IGNORECASE)
+"""The name of exponential gains in ranx."""
 
 TEXTS = ("runid", "relstring")
 """Measures whose value is a text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isfinite, isinf
 
 import msgspec
 import numpy as np
@@ -46,16 +46,28 @@ def _number_or_odd(field: bytes) -> float:
 
 
 def number(text: str) -> float | None:
-    """A number as trec files write it; None for anything else, NaN among it.
+    """A finite number as trec files write it; None for anything else, NaN and infinity among it.
 
-    >>> number("1e-3"), number("high"), number("nan"), number("1_000")
-    (0.001, None, None, None)
+    >>> number("1e-3"), number("high"), number("nan"), number("1e400"), number("1_000")
+    (0.001, None, None, None, None)
     """
     try:
         value = float(text)
     except ValueError:
         return None
-    return None if isnan(value) or "_" in text or not text.isascii() else value
+    return value if isfinite(value) and "_" not in text and text.isascii() else None
+
+
+def is_endless(text: str) -> bool:
+    """Whether a text is an infinite number, or one too large to be held.
+
+    >>> is_endless("-1e400"), is_endless("high")
+    (True, False)
+    """
+    try:
+        return isinf(float(text))
+    except ValueError:
+        return False
 
 
 _ZEROS = np.uint64(0x3030303030303030)

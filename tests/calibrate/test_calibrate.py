@@ -179,7 +179,7 @@ def test_claims_are_units_of_their_own() -> None:
     assert (found.unit, found.total, found.n) == ("claim", 6, 3)
     assert found.confusion.counts == ((1, 0), (1, 1))
     assert found.mean.uncorrected == 0.5
-    assert "1 labels are about samples that the report does not have: q2 claim 4" in calibration.warnings[0]
+    assert "1 label is about a sample that the report does not have: q2 claim 4" in calibration.warnings[0]
     assert [one.unit.claim for one in draw(judged, "faithfulness", 9, claims=True)].count(1) == 3
     with pytest.raises(InputError, match="has no claims in its evidence"):
         calibrate(report({"m": [1.0]}), [{"sample": "q0", "claim": 1, "value": 1}])
@@ -259,7 +259,7 @@ def test_a_second_system_needs_labels_and_the_same_data() -> None:
     """Without either there is no difference to correct, and that is said."""
     mine, theirs = report({"m": [0.5] * 40}, system="new"), report({"m": [0.5] * 40}, system="old")
     given = labels([1.0, 0.0] * 10)
-    with pytest.raises(InputError, match="no labels of old: give them as baseline_labels"):
+    with pytest.raises(InputError, match="no labels of old: give them as --baseline-labels"):
         calibrate(mine, given, baseline=theirs)
     theirs.dataset = msgspec.structs.replace(theirs.dataset, digest="other")
     with pytest.raises(InputError, match="the two reports weigh other data"):
@@ -335,6 +335,33 @@ def test_what_is_undefined_shows_as_a_dash_and_saves_as_null() -> None:
     assert plain["metrics"]["m"]["agreement"]["spearman"]["value"] is None
     assert not any(math.isnan(value) for value in plain["metrics"]["m"]["mean"].values() if isinstance(value, float))
     assert "| accuracy | 0.500 |" in calibration.markdown()
+
+
+def test_a_judge_that_is_always_wrong_is_not_said_to_agree() -> None:
+    """At an accuracy of 0 a constant agrees with people on more, not on as much too."""
+    judged = report({"m": [0.0, 1.0] * 20})
+    found = calibrate(judged, labels([1.0, 0.0] * 20), drawn="random")["m"]
+    assert found.agreement["accuracy"].value == 0.0
+    assert "no better than a constant: always saying pass would agree with people on 0.500" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("who", "people"),
+    [
+        ({0: "ann", 1: "ann", 2: "", 3: ""}, 1),
+        ({0: "", 1: ""}, 1),
+        ({0: "ann", 1: "bob"}, 2),
+        ({0: "ann", 1: "bob", 2: ""}, 2),
+    ],
+)
+def test_labels_without_a_name_are_no_further_person(who: dict[int, str], people: int) -> None:
+    """Who gave them is not known, until one stands beside a named one on the same sample."""
+    judged = report({"m": [0.0, 1.0] * 5})
+    given = [{"sample": f"q{row}", "value": 1.0, "annotator": name} for row, name in who.items()]
+    assert calibrate(judged, given, drawn="random")["m"].annotators == people
+    beside = [{"sample": "q9", "value": 1.0, "annotator": name} for name in {"", *who.values()} - {"bob"}]
+    expected = people + 1 if "ann" in who.values() else people
+    assert calibrate(judged, [*given, *beside], drawn="random")["m"].annotators == expected
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,3 +127,18 @@ def test_the_command_line(
     assert invoke(["drift", "old"]) == 1
     assert "give either a second report or --judge" in capsys.readouterr().err
     assert render.as_json(drift(first, first))
+
+
+def test_labels_that_name_no_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are about the only judged metric, though others are in the report; of several, ``--metric`` says which."""
+    first = anchor()
+    labels = [Label(sample=str(one), value=1.0) for one in range(1, 31)]
+    assert drift(first, rejudge(first, script(new)), labels=labels).metrics[RUBRIC].people.n == 30
+    report({"one": [0.9, 0.1], "two": [0.9, 0.1]}).save(tmp_path / "report.json")
+    (tmp_path / "sheet.csv").write_text("id,value\nq0,1\nq1,0\n", encoding="utf-8")
+    both = ["drift", str(tmp_path), str(tmp_path), "--labels", str(tmp_path / "sheet.csv")]
+    assert invoke(both) == 1
+    words = "no metric is named: say which of one, two the labels are about (--metric)"
+    assert words in capsys.readouterr().err
+    assert invoke([*both, "-m", "two"]) == 0
+    assert "two: verdicts are people's on 1.000 before" in capsys.readouterr().out.replace("  ", "")

@@ -167,4 +167,4 @@ def test_several_judges_on_the_command_line(
     assert invoke(["show", "out"]) == 0
     assert "influence" in capsys.readouterr().out
     assert invoke(["eval", "rows.jsonl", "-m", RUBRIC, *judges, "--jury", "none"]) == 1
-    assert "jury='none'" in capsys.readouterr().err
+    assert "--jury none" in capsys.readouterr().err

@@ -133,7 +133,7 @@ def test_failures_are_counted_and_told() -> None:
     duel = found.duels[0]
     assert (duel.n, duel.undefined, duel.failed) == (4, 1, 1)
     assert found.failed_share == pytest.approx(1 / 5)
-    assert "x, y: 1 samples stand on one side only and are left out" in found.warnings
+    assert "x, y: 1 sample stands on one side only and is left out" in found.warnings
     assert "failed: wrong_schema: no letter" in str(found)
 
 
@@ -214,3 +214,14 @@ def test_the_command_line(
     assert invoke([*args, "--offline", "--ledger", "empty.sqlite"]) == 3
     assert "failed: " in capsys.readouterr().out
     assert invoke(["prefer", "kept/report.json", "dense.jsonl", "--judge", "gpt"]) == 1
+
+
+def test_intervals_hold_only_what_can_be() -> None:
+    """Shares lie in 0 to 1 and their differences in -1 to 1, however few pairs there are."""
+    for n in range(2, 8):
+        for share in (0.2, 0.5, 0.9):
+            systems = {"x": rows("x", float, n), "y": rows("y", lambda one: one + 0.5 - one % 2, n)}
+            duel = prefer(systems, script(saying(biased(share, n))), ledger=":memory:").duels[0]
+            assert -1 <= duel.position_bias.low <= duel.position_bias.value <= duel.position_bias.high <= 1
+            for found in (duel.win_rate, duel.score, duel.consistent):
+                assert found.value is None or 0 <= found.low <= found.value <= found.high <= 1

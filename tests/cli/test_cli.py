@@ -140,8 +140,8 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
     assert code == 0
     assert out.splitlines() == [
         "overlap_faithfulness [lexical] on 2 rows",
-        "context_recall [lexical] on 1 rows (1 skipped: no reference)",
-        "token_f1 [lexical] on 1 rows (1 skipped: no reference)",
+        "context_recall [lexical] on 1 row (1 skipped: no reference)",
+        "token_f1 [lexical] on 1 row (1 skipped: no reference)",
         "ndcg@10 [ranking] on 0 rows (2 skipped: no retrieved_ids)",
     ]
 
@@ -163,6 +163,12 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["rank", "qrels", "run", "--ties", "random"], "ties='random'"),
         (["show", "absent.json"], "absent.json"),
         (["show", "rows.jsonl"], "not JSON"),
+        (["show", ""], "found an empty name"),
+        (["eval", "rows.jsonl", "--encoding", "rot13"], "'rot13' is no encoding of text (expected utf-8"),
+        (["rank", "qrels", "run", "--encoding", "zip"], "'zip' is no encoding of text"),
+        (["rank", "qrels", "run", "-m", "map", "-l", "inf"], "relevance_level=inf: must be a finite number"),
+        (["eval", "rows.jsonl", "-m", "rouge_n(n=0)"], "rouge_n(n=0): expected `int` >= 1"),
+        (["eval", "rows.jsonl", "-m", "rubric(scale=5-1)", "--judge", "http://127.0.0.1:9/v1#m"], "expected min-max"),
         (["compare", "qrels", "run"], "not JSON"),
         (["history", "em"], "no report is kept"),
         (["metrics", "no_such"], "unknown metric"),
@@ -243,3 +249,39 @@ def test_demo_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name in ("run.trec", "samples.jsonl", "rankings/report.json", "answers/report.html"):
             assert (files / "demo" / system / name).is_file()
     assert run(capsys, "show", "demo/bm25/answers")[0] == 0
+
+
+@pytest.mark.parametrize("group", ["rag", "lexical", "beir", "official"])
+def test_a_group_prints_its_members(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The name of a group is as good as that of a metric, and says what it asks for."""
+    code, out, _ = run(capsys, "metrics", group)
+    assert (code, out.split(" metrics")[0].split(" ")[:3]) == (0, [group, "is", "a"])
+    member = {"rag": "faithfulness", "lexical": "rouge_l", "beir": "ndcg@10", "official": "map"}[group]
+    assert any(line.split()[0] == member for line in out.splitlines()[4:])
+
+
+def test_the_bare_command_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """Help once, on standard output, and nothing is wrong."""
+    code, out, err = run(capsys)
+    assert (code, out.count("Usage:"), err) == (0, 1, "")
+    assert run(capsys, "--help") == (code, out, err)
+
+
+def test_remarks_are_one_line(files: Path) -> None:
+    """What a reader remarks is told without the place in our code that remarked it."""
+    (files / "one.csv").write_text("question,answer,contexts,ground_truth\nWho?,Ada,Ada did it.,Ada\n")
+    command = [sys.executable, "-m", "steelyard", "eval", "one.csv", "-m", "exact_match"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    remark = "contexts: a text in place of a list was read as one passage"
+    assert (done.returncode, done.stderr) == (0, f"steelyard: warning: one.csv line 2: {remark}\n")
+
+
+def test_reasons_of_the_undefined_are_printed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for a metric and a reason, with how many and the first of them, in text and in Markdown."""
+    (files / "nr.jsonl").write_text('{"id": "a", "answer": "x"}\n{"id": "b", "answer": "y"}\n')
+    _, out, _ = run(capsys, "eval", "nr.jsonl", "-m", "token_f1")
+    assert "undefined:\n  token_f1: 2 undefined: no reference (first: a)\n" in out
+    _, out, _ = run(capsys, "eval", "nr.jsonl", "-m", "token_f1", "--format", "md")
+    assert "## Undefined\n\n- token\\_f1: 2 undefined: no reference (first: a)\n" in out
+    _, out, _ = run(capsys, "eval", "rows.jsonl", "-m", "token_f1")
+    assert "undefined:" not in out

@@ -57,7 +57,7 @@ def test_eval_and_gate_in_one_step(files: Path, capsys: pytest.CaptureFixture[st
         capsys, "eval", "bad.jsonl", "-m", "em", "--baseline", "latest:main", "--tag", "main", "--out", "o"
     )
     assert code == 2
-    assert "FAIL: 1 regressions (em)" in out
+    assert "FAIL: 1 regression (em)" in out
     assert "q0: 1.0000 → 0.0000, “Bob” for “ada”" in out
     assert "<!doctype html>" in (files / "o" / "comparison.html").read_text()
     assert run(capsys, "eval", "bad.jsonl", "-m", "em", "--baseline", "latest:main", "--significant")[0] == 0
@@ -81,7 +81,7 @@ def test_the_page_of_a_comparison_has_the_trend_of_kept_runs(files: Path, capsys
     for name in ("good", "bad"):
         run(capsys, "eval", f"{name}.jsonl", "-m", "em", "--tag", name, "--name", name)
     code, out, _ = run(capsys, "compare", "latest:good", "latest:bad", "--format", "html", "--out", "page.html")
-    assert (code, out) == (2, "FAIL: 1 regressions (em)\nwrote page.html\n")
+    assert (code, out) == (2, "FAIL: 1 regression (em)\nwrote page.html\n")
     text = (files / "page.html").read_text()
     assert "Trend over stored runs" in text
     assert "· good · good</th>" in text
@@ -200,7 +200,7 @@ def test_broken_reports_are_one_line(
     ("args", "words"),
     [
         (("compare", "nothing", "good"), "nothing: no such file or folder, and no report is kept in"),
-        (("compare", "good", "bad", "--tolerance", "nan"), "a tolerance is at least 0"),
+        (("compare", "good", "bad", "--tolerance", "nan"), "tolerance=nan: must be at least 0"),
         (("compare", "good", "bad", "--alpha", "1"), "must be in (0, 1)"),
         (("compare", "good", "bad", "--by", "kind"), "no sample has the tag 'kind'"),
         (("compare", "good", "bad", "--cluster", "kind"), "no sample has the tag 'kind'"),
@@ -261,3 +261,58 @@ def test_one_sample_has_no_interval_and_no_verdict(files: Path, capsys: pytest.C
     code, out, _ = run(capsys, "compare", "good", "bad")
     assert (code, "REGRESSION (too few samples)" in out) == (2, True)
     assert run(capsys, "compare", "good", "bad", "--significant")[0] == 0
+
+
+def test_reports_without_a_name_go_by_their_paths(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was typed heads the comparison; a system's name goes before it."""
+    assert run(capsys, "compare", "good", "bad")[1].splitlines()[0] == "good → bad"
+    assert run(capsys, "compare", "good", "bad", "--format", "md")[1].splitlines()[1] == "### good → bad"
+    report = Report.load("bad/report.json")
+    report.system = "mine"
+    report.save("named.json")
+    assert run(capsys, "compare", "good/report.json", "named.json")[1].splitlines()[0] == "good/report.json → mine"
+
+
+def test_a_metric_that_lost_all_samples_names_none(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a regression without a list of samples, and no heading stands over nothing."""
+    written("blank.jsonl", [{key: value for key, value in row.items() if key != "ground_truth"} for row in ROWS])
+    assert run(capsys, "eval", "blank.jsonl", "-m", "em", "--out", "blank")[0] == 0
+    for output_format in ("table", "md", "github"):
+        out = run(capsys, "compare", "good", "blank", "--format", output_format)[1]
+        assert "lost its samples" in out
+        assert "lost most" not in out
+        assert "Worst:" not in out
+
+
+@pytest.mark.parametrize("out", ["good/report.json", "./bad/../bad/report.json"])
+def test_a_comparison_does_not_overwrite_its_reports(files: Path, capsys: pytest.CaptureFixture[str], out: str) -> None:
+    """--out on one of the two is refused, and both stay as they are."""
+    before = (files / out).read_bytes()
+    code, shown, err = run(capsys, "compare", "good", "bad", "--out", out)
+    assert (code, shown, len(err.splitlines())) == (1, "", 1)
+    assert "--out is one of the reports that are compared" in err
+    assert (files / out).read_bytes() == before
+
+
+def test_a_set_is_not_written_over_its_documents(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder of the documents, however it is spelt, is no place for the set."""
+    (files / "docs").mkdir()
+    (files / "docs" / "a.txt").write_text("The tower was built of granite in 1811.")
+    (files / "corpus.jsonl").write_text(json.dumps({"_id": "a", "text": "The tower was built in 1811."}))
+    for source, out in (("docs", "docs"), ("docs", "./docs/../docs/"), ("corpus.jsonl", ".")):
+        code, shown, err = run(capsys, "synth", source, "--out", out, "-n", "1")
+        assert (code, shown, len(err.splitlines())) == (1, "", 1)
+        assert "written over its own documents" in err
+    assert [file.name for file in (files / "docs").iterdir()] == ["a.txt"]
+
+
+def test_what_is_behind_a_score_cannot_reach_the_terminal(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Escape sequences in ids, texts and reasons are written out by --why, as tables do."""
+    row = {"id": "q\x1b[2J\n1", "response": "a\x1b]0;x\x07\u202eb\nsecond line", "reference": "a"}
+    (files / "odd.jsonl").write_text(json.dumps(row))
+    assert run(capsys, "eval", "odd.jsonl", "-m", "em", "--out", "odd")[0] == 0
+    code, shown, _ = run(capsys, "show", "odd", "--why", "q\x1b[2J\n1", "em")
+    assert code == 0
+    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert "on q\\x1b[2J\\n1: 0.0" in shown
+    assert "a\\x1b]0;x\\x07\\u202eb\nsecond line" in shown

@@ -288,7 +288,7 @@ def test_every_rendering_names_the_regression_and_survives_hostile_ids() -> None
     """Table, Markdown, JSON, JUnit and annotations; ids stay text in each."""
     ids = [hostile(), *(f"q{number}" for number in range(9))]
     found = compare(report({"m": [0.2] * 10}, ids=ids), report({"m": [0.9] * 10}, ids=ids))
-    assert "FAIL: 1 regressions (m)" in render.text(found)
+    assert "FAIL: 1 regression (m)" in render.text(found)
     assert "-0.7000" in render.text(found)
     shown = render.markdown(found)
     assert shown.startswith(render.MARKER)

@@ -68,6 +68,13 @@ def test_the_three_formats(tmp_path: Path) -> None:
         ("c.toml", "data = ", "not TOML"),
         ("c.json", "{", "not JSON"),
         ("c.ini", "x", "a configuration is .yaml"),
+        ("c.yaml", "data: a\nmetrics: [map]\ndata: b", "c.yaml:3: 'data' is there a second time"),
+        ("c.yaml", "data: a\nmetrics: [map]\noutputs:\n  dir: a\n  dir: b", "c.yaml:5: 'dir' is there a second time"),
+        ("c.toml", "data = 'a'\ndata = 'b'", "not TOML"),
+        ("c.json", '{"data": "a", "metrics": ["map"], "data": "b"}', "c.json: 'data' is there 2 times"),
+        ("c.yaml", "[" * 3000, "c.yaml: nested too deeply"),
+        ("c.toml", "a = " + "[" * 3000, "c.toml: nested too deeply"),
+        ("c.json", "[" * 100_000, "c.json: nested too deeply"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_path(tmp_path: Path, name: str, text: str, words: str) -> None:
@@ -80,3 +87,9 @@ def test_yaml_builds_plain_data_only(tmp_path: Path) -> None:
     """A tag that would call Python is refused."""
     with pytest.raises(InputError, match="not YAML"):
         read_config(write(tmp_path, "c.yaml", "data: !!python/object/apply:os.system ['true']"))
+
+
+def test_a_merged_mapping_may_be_overridden(tmp_path: Path) -> None:
+    """A key that stands beside ``<<`` overrides the merged one, which is no duplicate."""
+    text = "data: a\nmetrics:\n  - m: &limits {threshold: 0.5, pass_rate: 0.9}\n  - n: {<<: *limits, threshold: 0.7}"
+    assert [one.threshold for one in settings(read_config(write(tmp_path, "c.yaml", text)))] == [0.5, 0.7]

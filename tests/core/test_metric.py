@@ -121,3 +121,50 @@ def test_metrics_are_values() -> None:
     """Equal names make equal, hashable metrics."""
     assert isinstance(shelf.get_metric("ndcg@10"), Metric)
     assert len({shelf.get_metric("ndcg@10"), shelf.get_metric("ndcg_cut.10")}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rubric(scale='5-1')", "expected min-max in whole numbers"),
+        ("rubric(scale='1-1')", "expected min-max in whole numbers"),
+        ("rubric(scale=a-b)", "expected min-max in whole numbers"),
+        ("rubric(scale='0-1000000000000')", "expected min-max in whole numbers"),
+        ("rubric(fields=nope)", "unknown field 'nope'"),
+        ("rubric(criteria='')", "say what to rate"),
+        ("rubric(weighted=maybe)", "expected `bool`"),
+        ("judged.answer_relevancy(strictness=0)", "expected `int` >= 1"),
+        ("judged.answer_correctness(weights=a)", "expected two numbers"),
+        ("factual_correctness(beta=-1)", "expected `float` > 0"),
+        ("factual_correctness(mode=f2)", "invalid enum value 'f2'"),
+        ("judged.context_relevancy(relevant_at=3)", "expected `float` <= 2"),
+        ("passage_recall(match=0)", "expected `float` > 0"),
+        ("rouge_n(n=0)", "expected `int` >= 1"),
+        ("bleu(order=0)", "expected `int` >= 1"),
+        ("chrf(order=0)", "expected one of them to be 1 or more"),
+        ("set_f(weight=-1)", "expected `float` >= 0"),
+        ("f(beta=-1)", "expected `float` >= 0"),
+        ("rprec_mult(factor=0)", "expected `float` > 0"),
+        ("P(rel=1e400)", "expected a finite number"),
+    ],
+)
+def test_parameters_are_checked_when_a_metric_is_asked_for(text: str, words: str) -> None:
+    """Out of range or of another type: one line with the metric, before a sample is looked at."""
+    with pytest.raises(InputError, match=words):
+        shelf.ask_for([text])
+
+
+def test_a_metric_may_check_its_parameters_together() -> None:
+    """``check`` sees all parameters, the defaults among them."""
+
+    def ordered(*, low: int, high: int) -> None:
+        if low >= high:
+            raise InputError(f"core_between: {low} is not below {high}")
+
+    @metric(needs=("response",), name="core_between", check=ordered)
+    def between(sample: Sample, *, low: int = 1, high: int = 5) -> float:
+        return float(low <= len(sample.response or "") <= high)
+
+    assert str(shelf.get_metric("core_between(low=4)")) == "core_between(low=4)"
+    with pytest.raises(InputError, match="7 is not below 5"):
+        shelf.get_metric("core_between(low=7)")

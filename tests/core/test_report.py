@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,3 +187,73 @@ def test_failures_beyond_the_limit_are_incomplete() -> None:
 def test_three_names_one_class() -> None:
     """The report has the names of what it weighs."""
     assert steelyard.RetrievalEvalReport is steelyard.RagEvalReport is steelyard.Report
+
+
+def test_a_report_is_saved_as_a_folder(tmp_path: Path) -> None:
+    """A path that ends in a separator, or a folder that is there, gets the three files; the folder loads."""
+    report = made()
+    report.save(f"{tmp_path}/new/")
+    assert sorted(one.name for one in (tmp_path / "new").iterdir()) == ["report.html", "report.json", "report.md"]
+    assert Report.load(tmp_path / "new") == Report.load(f"{tmp_path}/new/") == report
+    (tmp_path / "old").mkdir()
+    report.save(tmp_path / "old", shape="recall")
+    assert [one.name for one in (tmp_path / "old").iterdir()] == ["report.json"]
+    with pytest.raises(InputError, match="No such file"):
+        Report.load(tmp_path)
+
+
+def test_a_gate_is_for_reports() -> None:
+    """What is no report is told in one line."""
+    with pytest.raises(steelyard.WrongType, match="expected a Report, such as evaluate_rag gives, found list"):
+        rules([{"answer": "x"}])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda saved: saved["columns"]["em"].update(values=[1]), "$.columns.em.values: expected 3 values"),
+        (
+            lambda saved: saved["columns"]["em"]["values"].__setitem__(1, 5),
+            "$.columns.em.values: expected values from 0",
+        ),
+        (lambda saved: saved["columns"]["em"].update(evidence={"3": {}}), "$.columns.em.evidence: row 3 is not there"),
+        (lambda saved: saved["columns"]["em"].update(failed={"-1": "x"}), "$.columns.em.failed: row -1 is not there"),
+        (lambda saved: saved["ids"].__setitem__(1, "a"), "$.ids: the id 'a' is there more than once"),
+        (lambda saved: saved["ids"].append("d"), "$.samples: expected the 4 samples"),
+        (lambda saved: saved["samples"].pop(), "$.samples: expected the 3 samples"),
+        (lambda saved: saved.update(estimates={}), "$.estimates.em: nothing is said"),
+        (lambda saved: saved.update(metrics={}), "$.metrics.em: nothing is said"),
+        (lambda saved: saved.update(columns={}), "$.columns.em: the metric 'em' has no column"),
+        (lambda saved: saved["estimates"]["em"].update(value=99), "$.estimates.em.value: expected a value from 0 to 1"),
+        (lambda saved: saved["estimates"]["em"].update(n=-1), "$.estimates.em.n: expected at least 0"),
+        (lambda saved: saved["estimates"]["em"].update(confidence=95), "$.estimates.em.confidence: expected a number"),
+        (
+            lambda saved: saved["policy"].update(confidence="x"),
+            "$.policy.confidence: expected a number between 0 and 1",
+        ),
+    ],
+)
+def test_pieces_that_do_not_fit_together(tmp_path: Path, change: Callable[[Any], object], words: str) -> None:
+    """A report whose parts contradict each other is not read; the path and the field are named."""
+    rows = [{"id": name, "response": "a", "reference": "a"} for name in "abc"]
+    saved = json.loads(evaluate_rag(rows, metrics=["em"]).to_json())
+    change(saved)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        Report.load(path)
+    assert str(caught.value).startswith(f"{path}: {words}")
+
+
+def test_a_rule_beyond_its_own_bounds_can_be_saved(tmp_path: Path) -> None:
+    """A user's rule that counts, with no bounds declared, makes a report that loads: it tells no bounds."""
+
+    @metric(needs=("response",), name="core_words")
+    def count_words(sample: Sample) -> float:
+        return float(len((sample.response or "").split()))
+
+    report = evaluate_rag([{"id": "a", "response": "one two three"}], metrics=["core_words"])
+    report.save(tmp_path / "r.json")
+    loaded = Report.load(tmp_path / "r.json")
+    assert (loaded.metrics, loaded.notes["core_words"].bounds) == ({"core_words": 3.0}, None)
+    assert loaded == report

@@ -111,6 +111,31 @@ def test_digits_alone_do_not_tell_ten_from_one() -> None:
     assert play(rubric(SAMPLE, scale="1-10"), [whole]).value == pytest.approx(7.5 / 9)
 
 
+@pytest.mark.parametrize(
+    ("logprobs", "found"),
+    [
+        ({"4": 0.5}, {}),
+        ({"4": 2e-6}, {}),
+        ({"4": 5e-7}, {4: 1.0}),
+        ({"4": math.log(0.7), "5": math.log(0.4)}, {}),
+        ({"4": math.log(0.7), "four": math.log(0.4)}, {}),
+        ({"4": math.nan}, {}),
+        ({"4": math.log(0.6), "5": math.log(0.4005)}, {4: 0.6 / 1.0005, 5: 0.4005 / 1.0005}),
+    ],
+)
+def test_what_cannot_be_probabilities_gives_no_chances(logprobs: dict[str, float], found: dict[int, float]) -> None:
+    """A log probability above 0, or more than 1 in all, is no evidence; rounding is."""
+    four = Token("4", -0.1, [Likely(text, logprob) for text, logprob in logprobs.items()])
+    assert chances([Token('{"rating": '), four, Token("}")], "rating", 4) == pytest.approx(found)
+
+
+def test_impossible_chances_leave_a_rating_as_it_is_written(serve: Serve) -> None:
+    """Probabilities of one place that sum to 1.3: the rating counts unweighted, and says so."""
+    tokens = [*FOUR[:3], token("4", _4=0.9, _5=0.4), FOUR[4]]
+    value, _ = run(serve(answer=lambda body: completion(4, tokens)))
+    assert (value.value, value.evidence["weighted"]) == (0.75, False)
+
+
 def test_numbers_in_the_reason_are_not_the_rating() -> None:
     """The last place where the field stands counts, and it must hold the number that was read."""
     quoted = Token('{"reason": "it says \\"rating\\": 5", ')

@@ -205,6 +205,7 @@ def test_an_address_where_nobody_answers_fails_all_at_once() -> None:
     found = list(engine.run(cells(so, texts(200))))
     assert {one.error.kind for one in found} == {"connection"}  # type: ignore[union-attr]
     assert len(found) == 200
+    assert f"cannot connect to 127.0.0.1:{port}: connection refused" in str(found[0].error)
     assert time.perf_counter() - started < 10
 
 

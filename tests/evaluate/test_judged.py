@@ -14,6 +14,7 @@ import pytest
 from server import Server
 from steelyard import InputError, Report, evaluate_rag, score, script
 from steelyard.cli import invoke
+from steelyard.evaluate_samples import plan_rag
 from steelyard.flow import Ask
 
 RAG = ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision")
@@ -199,6 +200,9 @@ def test_the_command_line_plans_asks_and_explains(
     plan = capsys.readouterr().out.splitlines()
     assert plan[0] == "faithfulness [judged] on 10 rows"
     assert plan[1].startswith("about 20 calls (0 more are in the ledger)")
+    assert len(plan) == 2
+    assert invoke([*common, "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[2] == "cost unknown: give --price IN,OUT (per million tokens)"
     assert server.calls == 0
     assert invoke([*common, "--offline"]) == 3
     assert "offline" in capsys.readouterr().out
@@ -220,3 +224,23 @@ def test_a_budget_stops_and_the_rest_is_not_run(serve: Callable[..., Server], tm
     assert all(
         "budget" in reason or "max_calls" in reason for reason in report.columns["context_precision"].failed.values()
     )
+
+
+def test_the_plan_knows_what_a_metric_needs_as_it_is_set(serve: Callable[..., Server]) -> None:
+    """Rules that are undefined before their first question are no rows: plan and report leave out the same."""
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "question": "Q", "answer": "A", "contexts": ["A"], "ground_truth": "A"},
+        {"id": "b", "question": "Q", "answer": "A", "contexts": ["A"]},
+        {"id": "c", "question": "Q", "answer": "", "contexts": ["A"], "ground_truth": "A"},
+        {"id": "d", "question": "Q", "answer": "A", "contexts": [" "], "ground_truth": "A"},
+    ]
+    judge = serve().judge
+    for metric, left_out in {
+        "context_precision": {"blank retrieved_contexts": 1, "no reference": 1},
+        "context_precision(against=response)": {"blank retrieved_contexts": 1, "no response": 1},
+        "context_precision(against=question)": {"blank retrieved_contexts": 1},
+    }.items():
+        (line,) = plan_rag(rows, metrics=[metric], judge=judge, ledger=":memory:").lines
+        assert line.skipped == left_out
+        report = evaluate_rag(rows, metrics=[metric], judge=judge, ledger=":memory:")
+        assert line.rows == report.estimates[line.metric].n

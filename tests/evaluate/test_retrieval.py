@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from steelyard import RETRIEVAL_METRICS, InputError, WrongType, evaluate_retrieval, evaluate_run
+from steelyard import RETRIEVAL_METRICS, Dataset, EvalQuery, InputError, WrongType, evaluate_retrieval, evaluate_run
 
 QRELS = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 1}, "q3": {"d9": 0}, "q4": {"d1": 1}}
 QUERIES = {"q1": "first", "q2": "second", "q3": "third", "q4": "  "}
@@ -150,8 +150,8 @@ def test_missing_and_ignored_queries_are_named() -> None:
     run, qrels = {"q1": {"a": 1.0}, "q9": {"a": 1.0}}, {"q1": {"a": 1}, "q2": {"b": 1}}
     report = evaluate_run(run, qrels, ["map"])
     assert (report.metrics["map"], report.coverage["map"]) == (0.5, 2)
-    assert any("1 judged queries are not in the run and score 0: q2" in line for line in report.warnings)
-    assert any("1 queries of the run have no judgements and are ignored: q9" in line for line in report.warnings)
+    assert any("1 judged query is not in the run and scores 0: q2" in line for line in report.warnings)
+    assert any("1 query of the run has no judgements and is ignored: q9" in line for line in report.warnings)
     assert evaluate_run(run, qrels, ["map"], missing="skip").metrics["map"] == 1.0
 
 
@@ -163,7 +163,7 @@ def test_hits_equal_to_the_query_stay_by_default() -> None:
     assert set(evaluate_run(run, qrels, names).metrics.values()) == {1.0}
     dropped = evaluate_run(run, qrels, names, drop_self=True)
     assert dropped.metrics["recall@10"] < 1.0  # type: ignore[operator]
-    assert any("1 hits equal to their query were dropped" in line for line in dropped.warnings)
+    assert any("1 hit equal to its query was dropped" in line for line in dropped.warnings)
 
 
 def test_grades_negative_and_graded() -> None:
@@ -220,3 +220,14 @@ def test_scalar_functions_by_name() -> None:
     assert values["ndcg"] == pytest.approx(gain / ideal)
     assert all(function([], {}, 3) == 0.0 for function in RETRIEVAL_METRICS.values())
     assert all(function(ranked, grades, 0) == 0.0 for function in RETRIEVAL_METRICS.values())
+
+
+def test_a_dataset_holds_judgements_and_texts() -> None:
+    """A Dataset stands for qrels and queries; anything else is told in one line."""
+    dataset = Dataset("lights").add(EvalQuery("Which?", ["d1"], id="q1"))
+    report = evaluate_retrieval(lambda query, k: ["d2", "d1"], dataset, k_values=(2,), metrics=("mrr",))
+    assert (report.metrics, report.samples[0].user_input) == ({"mrr@2": 0.5}, "Which?")
+    with pytest.raises(WrongType, match=r"qrels: expected .* or a Dataset, found list"):
+        evaluate_retrieval(lambda query, k: [], [], {})  # type: ignore[arg-type]
+    with pytest.raises(WrongType, match=r"queries: expected .*, found NoneType"):
+        evaluate_retrieval(lambda query, k: [], {"q1": {"d1": 1}})

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from steelyard.beir import read_beir, write_beir
 from steelyard.convert import convert
+from steelyard.corpus import Corpus
 from steelyard.dataset import Dataset, EvalQuery
 from steelyard.errors import InputError, UnknownName
 from steelyard.kinds import kind_of
 from steelyard.records import Sample, Span
 from steelyard.samples import read_samples, write_samples
+from steelyard.set_folder import write_set
 from steelyard.trec import read_qrels, read_run, write_qrels, write_run
 
 FULL = Sample(
@@ -371,3 +373,31 @@ def test_what_cannot_be_told(tmp_path: Path) -> None:
         convert(tmp_path / "a.jsonl", tmp_path / "b.json", to="deepval")
     with pytest.raises(InputError, match="the name does not tell the format"):
         convert(tmp_path / "a.jsonl", tmp_path / "b.doc")
+
+
+def test_a_set_keeps_what_its_samples_say(tmp_path: Path) -> None:
+    """A folder with samples beside the files of BEIR is read by its samples: references stay, or are listed."""
+    sample = Sample(id="q1", user_input="Who?", reference="Ada", relevance={"d1": 1.0}, tags={"lang": "en"})
+    write_set(tmp_path / "set", [sample], Corpus("docs", {"d1": "Ada did."}))
+    assert convert(tmp_path / "set", tmp_path / "a.json") == []
+    dataset = Dataset.load(tmp_path / "a.json")
+    assert (dataset.samples(), dataset.corpus) == ([sample], {"d1": "Ada did."})
+    assert "reference (1 sample)" in convert(tmp_path / "set", tmp_path / "a.qrels")
+
+
+@pytest.mark.parametrize("to", ["deepeval", "promptfoo"])
+def test_what_was_written_for_other_tools_is_read_alike_by_all(tmp_path: Path, to: str) -> None:
+    """Samples read from a file of test cases are those that were converted: references, tags, ids, contexts."""
+    sample = Sample(
+        id="x1",
+        user_input="Who?",
+        response="Ada",
+        retrieved_contexts=["Ada did."],
+        reference=["Ada", "Ada L."],
+        reference_contexts=["Ada did."],
+        tags={"lang": "en"},
+        metadata={"m": 1},
+    )
+    write_samples(tmp_path / "a.jsonl", [sample])
+    convert(tmp_path / "a.jsonl", tmp_path / "cases.json", to=to)
+    assert read_samples(tmp_path / "cases.json") == [sample]

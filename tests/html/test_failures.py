@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -139,3 +140,14 @@ def test_the_table_for_the_terminal() -> None:
     assert found is not None
     assert found.rows[0][:4] == ("2", "67 %", "21 % – 94 %", "nothing relevant was found, wrong answer")
     assert np.all([len(row) == len(found.head) for row in found.rows])
+
+
+def test_a_remedy_is_more_than_the_finding() -> None:
+    """Every remedy says what is found and then, after a colon or semicolon, what to do or that nothing is to be done."""
+    for remedy in REMEDIES.values():
+        found, advice = re.split("[:;] ", remedy, maxsplit=1)
+        assert len(found.split()) * len(advice.split()) > 2, remedy
+    misread = report_of([sample("a", ["d1"], ["d1"])], {"exact_match": ("lexical", [0.0])})
+    assert where_it_fails(misread).cells[0].remedy.startswith("It had what it needs and misread it: ")
+    right = report_of([sample("a", ["d1"], ["d1"])], {"exact_match": ("lexical", [1.0])})
+    assert where_it_fails(right).cells[0].remedy.startswith("Nothing to do")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -95,3 +96,18 @@ def test_histograms_count_every_score() -> None:
     assert same is not None
     assert same.path.count("M") == 1
     assert histogram(np.array([np.nan])) is None
+
+
+def test_control_characters_are_written_out(tmp_path: Path) -> None:
+    """Names and tags may hold anything: what no SVG may hold is drawn as its code."""
+    pytest.importorskip("altair", reason="the extra report is not installed")
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    slices = {"kind=a\x00\ufffe\ud800": REPORT.slices["question_type=temporal"]}
+    odd = replace(REPORT, system="bad\x1b[2J\x08", slices=slices)
+    drawn = plot(odd, "token_f1", tmp_path / "x.svg")
+    text = " ".join(ElementTree.fromstring(drawn.read_text(encoding="utf-8")).itertext())
+    assert "bad\\x1b[2J\\x08" in text
+    assert "kind=a\\x00\\ufffe\\ud800" in text
+    kept = [Kept("1", "2026-03-01T10:00:00", "bm25\x07", "main", "", REPORT.estimates)]
+    drawn = trend(kept, "token_f1", tmp_path / "y.svg")
+    assert "bm25\\x07" in " ".join(ElementTree.fromstring(drawn.read_text(encoding="utf-8")).itertext())

@@ -52,6 +52,22 @@ def test_a_run_of_mlflow_holds_the_numbers_and_the_report(tmp_path: Path) -> Non
     assert (name, status, experiment) == ("bm25", "FINISHED", "gate")
 
 
+def test_a_store_that_cannot_be_used_is_told_in_a_line(tmp_path: Path) -> None:
+    """A server that is not there, a folder that MLflow does not take unasked: one line that says what to set."""
+    pytest.importorskip("mlflow", reason="MLflow is not installed: pip install 'steelyard[mlflow]'")
+    evaluate_rag(ROWS, metrics=["exact_match"]).save(tmp_path / "report.json")
+    for place in ("http://127.0.0.1:9", (tmp_path / "runs").as_uri()):
+        done = subprocess.run(
+            [sys.executable, "-c", LOGGING, str(tmp_path / "report.json"), place],
+            env={**os.environ, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        told = done.stderr.splitlines()[-1]
+        assert told.startswith(
+            f"steelyard.errors.InputError: MLflow cannot keep a run in {place}: set MLFLOW_TRACKING_URI"
+        )
+        assert "During handling" not in done.stderr
+
+
 def test_names_that_mlflow_takes() -> None:
     """No sign but letters, digits and _-./: and blanks; two metrics never share a name."""
     labels = ["ndcg@10", "rubric(criteria=coherence)", "rubric[criteria=coherence]", "快@1"]

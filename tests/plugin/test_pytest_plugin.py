@@ -46,4 +46,4 @@ def test_the_baseline_is_compared_with(pytester: pytest.Pytester, tmp_path: Path
     pytester.makepyfile(SUITE % "0.5")
     result = pytester.runpytest("-p", "no:cacheprovider", f"--steelyard-baseline={tmp_path / 'before.json'}")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*FAIL: 1 regressions (exact_match)*", "*bad: 1.0000 → 0.0000*"])
+    result.stdout.fnmatch_lines(["*FAIL: 1 regression (exact_match)*", "*bad: 1.0000 → 0.0000*"])

@@ -148,3 +148,33 @@ def test_what_parts_cannot_judge_is_told(tmp_path: Path, capsys: pytest.CaptureF
     ):
         assert invoke(["rank", str(qrels), str(path), "--job", str(tmp_path / path.stem), "--buckets", "3"]) == 1
         assert words in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"run_id": "r"', "not the results of a part"),
+        (b"\xff", "not the results of a part"),
+        ({"rows": [10**6], "ranks": [1]}, "$.rows: they do not fit the judgements"),
+        ({"rows": [0, 1], "ranks": [1]}, "$.rows: they do not fit the judgements"),
+        ({"queries": [-1], "retrieved": [1]}, "$.queries: they do not fit the judgements"),
+        ({"tied": [10**6]}, "$.tied: they do not fit the judgements"),
+    ],
+)
+def test_damaged_results_are_not_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | dict[str, list[int]], words: str
+) -> None:
+    """Results that are cut or of other judgements: one line that names the file."""
+    (tmp_path / "x.qrels").write_text("q1 0 a 1\nq1 0 b 0\nq2 0 c 1\n")
+    (tmp_path / "x.run").write_text("q1 Q0 a 1 2.0 r\nq2 Q0 c 1 2.0 r\n")
+    job = tmp_path / "job"
+    options = [str(tmp_path / "x.qrels"), str(tmp_path / "x.run"), "--job", str(job), "--buckets", "1"]
+    assert invoke(["rank", *options]) == 0
+    file = job / "results" / "00000.json"
+    new = content if isinstance(content, bytes) else json.dumps({**json.loads(file.read_bytes()), **content}).encode()
+    file.write_bytes(new)
+    capsys.readouterr()
+    assert invoke(["merge", str(job)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"steelyard: {file}: {words}")
+    assert err.count("\n") == 1

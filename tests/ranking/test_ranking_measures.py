@@ -68,6 +68,15 @@ def test_err() -> None:
     assert value(ranking.err, k=3) == pytest.approx(first + third)
 
 
+def test_grades_whose_power_of_two_is_no_number() -> None:
+    """err has a value for grade 2000, where 2^2000 is none; a sum of such gains is refused in a line."""
+    high = join({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1, "a": 2000}})
+    assert ranking.err(high).tolist() == [1.0]
+    for measure in (ranking.ndcg, ranking.dcg):
+        with pytest.raises(InputError, match="gain='exponential': expected grades of at most 1000, found 2000"):
+            measure(high, gain="exponential")
+
+
 def test_the_highest_grade_is_that_of_the_whole_qrels() -> None:
     """err of a query of small grades does not rise because of that."""
     run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}}

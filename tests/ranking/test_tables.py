@@ -38,7 +38,7 @@ def test_errors_of_tables(make: type) -> None:
         load_rankings(make({"qid": ["q1"], "score": [1.0]}), make(JUDGED))
     with pytest.raises(InputError, match=r"document id must be text, found (None|nan)"):
         load_rankings(make({**ROWS, "docno": ["a", None, "c"]}), make(JUDGED))
-    with pytest.raises(InputError, match="line 2: score: expected a number, found"):
+    with pytest.raises(InputError, match="line 2: score: expected a finite number, found"):
         load_rankings(make({**ROWS, "score": [1.0, None, 2.0]}), make(JUDGED))
     with pytest.raises(InputError, match="the run:2: document 'a' is in query 'q1' already, from line 1"):
         load_rankings(make({**ROWS, "docno": ["a", "a", "c"]}), make(JUDGED))
@@ -52,13 +52,20 @@ def test_errors_of_tables(make: type) -> None:
 def test_errors_of_mappings() -> None:
     """The same for mappings: no number, no id, nothing."""
     qrels = {"q1": {"a": 1}}
-    with pytest.raises(InputError, match=r"score is not a number: 'high' \(query 'q1', document 'b'\)"):
+    with pytest.raises(InputError, match=r"score is not a finite number: 'high' \(query 'q1', document 'b'\)"):
         load_rankings({"q1": {"a": 1.0, "b": "high"}}, qrels)  # type: ignore[dict-item]
-    with pytest.raises(InputError, match=r"score is not a number: nan \(query 'q1', document 'b'\)"):
+    with pytest.raises(InputError, match=r"score is not a finite number: nan \(query 'q1', document 'b'\)"):
         load_rankings({"q1": {"a": 1.0, "b": float("nan")}}, qrels)
+    with pytest.raises(InputError, match=r"score is not a finite number: -inf \(query 'q1', document 'b'\)"):
+        load_rankings({"q1": {"a": 1.0, "b": float("-inf")}}, qrels)
+    for grade in (float("inf"), 10**400):
+        with pytest.raises(InputError, match="grade is not a finite number: "):
+            load_rankings({"q1": {"a": 1.0}}, {"q1": {"a": grade}})
+    with pytest.raises(InputError, match="relevance_level=nan: must be a finite number"):
+        load_rankings({"q1": {"a": 1.0}}, qrels, relevance_level=float("nan"))
     with pytest.raises(InputError, match="document id must be text, found None"):
         load_rankings({"q1": {"a": 1.0, None: 2.0}}, qrels)  # type: ignore[dict-item]
-    with pytest.raises(InputError, match="grade is not a number: None"):
+    with pytest.raises(InputError, match="grade is not a finite number: None"):
         load_rankings({"q1": {"a": 1.0}}, {"q1": {"a": None}})  # type: ignore[dict-item]
     with pytest.raises(InputError, match="the qrels are empty"):
         load_rankings({"q1": {"a": 1.0}}, {})

@@ -129,6 +129,8 @@ def test_r06_the_files_that_broke_other_readers(tmp_path: Path) -> None:
     [
         (RUN.replace("2.5", "high"), "a.run:2: score: expected a number, found 'high'"),
         (RUN.replace("2.5", "nan"), "a.run:2: score: expected a number, found 'nan'"),
+        (RUN.replace("2.5", "-inf"), "a.run:2: score: expected a finite number, found '-inf'"),
+        (RUN.replace("2.5", "1e400"), "a.run:2: score: expected a finite number, found '1e400'"),
         (RUN.replace("2.5", "1_0"), "a.run:2: score: expected a number, found '1_0'"),
         (RUN.replace("2.5", "2,5"), "a.run:2: score: expected a number, found '2,5'"),
         (RUN.replace(" b ", " "), "a.run:2: 5 columns, expected 6"),
@@ -153,6 +155,8 @@ def test_errors_of_run_files(tmp_path: Path, run: str | bytes, words: str) -> No
     [
         (QRELS + "q1 0 b 0\n", "a.qrels:3: document 'b' is in query 'q1' already, from line 1"),
         (QRELS.replace(" 1", " yes"), "a.qrels:1: grade: expected a number, found 'yes'"),
+        (QRELS.replace(" 1", " 1e400"), "a.qrels:1: grade: expected a finite number, found '1e400'"),
+        ("q1\tb\tinf\n", "a.qrels:1: grade: expected a finite number, found 'inf'"),
         ("q1 b 1\n", "a.qrels:1: 3 columns, expected 4 (query 0 document grade), or 3 (query-id"),
         ("query-id\tcorpus-id\tscore\nq1\t\t1\n", "a.qrels:2: an id is empty"),
         ("query-id\tcorpus-id\tscore\n", "a.qrels: no judgements after the header"),
@@ -224,7 +228,7 @@ NUMBERS = st.one_of(
     st.integers(-3, 3).map(str),
     st.integers(0, 9).map(lambda n: f"{n}.5"),
     st.floats(-1e3, 1e3).map(lambda x: f"{x:.6f}"),
-    st.floats(allow_nan=False).map(repr),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
 )
 
 

@@ -17,7 +17,7 @@ import pytest
 from jobs import configured, of_one_process, plain, text
 
 from server import Reply, Server
-from steelyard import InputError
+from steelyard import InputError, Report
 from steelyard.cli import invoke
 from steelyard.cluster import merge, plan, run_here, run_part, unfinished
 from steelyard.config import read_config
@@ -211,6 +211,81 @@ def test_a_batch_metric_sees_all_samples(tmp_path: Path) -> None:
     assert text(plain(tmp_path / "steelyard-out" / "report.json")) == text(one)
 
 
+def repeating(folder: Path, server: Server, *, samples: int, **settings: Any) -> Path:
+    """A configuration of samples of which every fourth asks the same of the judge."""
+    path = configured(folder, server, samples=samples, metrics=["context_relevancy"], **settings)
+    rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    for number, row in enumerate(rows):
+        same = rows[number % 4]
+        row |= {"user_input": same["user_input"], "retrieved_contexts": same["retrieved_contexts"]}
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_usage_is_what_the_endpoint_saw(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal questions of a part are asked once: calls are those made, the rest is cached; so in every output."""
+    server = serve()
+    path = repeating(tmp_path, server, samples=80)
+    one, calls = of_one_process(path, server)
+    assert calls == 2 * 4
+    assert invoke(["run", str(path), "--job", str(tmp_path / "job"), "--buckets", "3"]) == 0
+    assert calls < server.calls <= 3 * calls
+    told = f"{server.calls} calls, {2 * 80 - server.calls} cached"
+    assert told in capsys.readouterr().out
+    saved = tmp_path / "steelyard-out" / "report.json"
+    assert plain(saved)["usage"]["calls"] == one["usage"]["calls"] == 160  # a saved report counts what was asked
+    assert invoke(["show", str(saved)]) == 0
+    assert told in capsys.readouterr().out
+    usage = Report.load(saved).usage
+    assert (usage.calls, usage.cached) == (server.calls, 160 - server.calls)
+
+
+def test_usage_of_a_resumed_job_is_that_of_all_attempts(serve: Serve, tmp_path: Path) -> None:
+    """Calls of an attempt that was cut short count as calls, and not twice; what they answered later is cached."""
+    server = serve()
+    job = folder_at(str(tmp_path / "job"))
+    path = repeating(tmp_path, server, samples=80, max_calls=8)
+    manifest = plan(read_config(path), job, base=tmp_path, buckets=2)
+    run_here(job, manifest.parts)
+    first = server.calls
+    assert 0 < first <= 8
+    assert len(unfinished(job, manifest)) == 2
+    manifest = plan(read_config(repeating(tmp_path, server, samples=80)), job, base=tmp_path)
+    run_here(job, manifest.parts)
+    usage = merge(job).usage
+    assert server.calls > first
+    assert (usage.calls, usage.calls + usage.cached) == (server.calls, 160)
+
+
+@pytest.mark.parametrize(("samples", "given", "parts"), [(20, {}, 1), (420, {}, 3), (20, {"least": 8}, 8)])
+def test_parts_are_as_many_as_the_samples_need(
+    tmp_path: Path, serve: Serve, samples: int, given: dict[str, int], parts: int
+) -> None:
+    """Some 200 samples each, where nobody says how many; and one for each who is to do a share."""
+    path = configured(tmp_path, serve(), samples=samples, metrics=["token_f1"], judge=None)
+    manifest = plan(read_config(path), folder_at(str(tmp_path / "job")), base=tmp_path, **given)
+    assert len(manifest.rows) == parts
+    assert sum(manifest.rows) == samples
+
+
+def test_a_dry_run_without_a_price_says_so(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says how a configuration names the price; with one the plan has the cost."""
+    server = serve()
+    line = "cost unknown: give its price per million tokens, as in judge: {model: …, price: [in, out]}"
+    path = configured(tmp_path, server, samples=3, judge={"model": server.judge})
+    assert invoke(["run", str(path), "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == line
+    assert invoke(["run", str(configured(tmp_path, server, samples=3)), "--dry-run"]) == 0
+    assert "cost unknown" not in capsys.readouterr().out
+
+
+def test_a_share_of_a_small_job_has_a_part(serve: Serve, tmp_path: Path) -> None:
+    """``--part I/N`` of a job that nobody planned makes at least N parts."""
+    path = configured(tmp_path, serve(), samples=40, metrics=["token_f1"], judge=None)
+    assert invoke(["run", str(path), "--job", str(tmp_path / "job"), "--part", "2/4"]) == 0
+    assert len(Manifest.at(folder_at(str(tmp_path / "job"))).rows) == 4
+
+
 def test_a_budget_is_shared_by_samples(serve: Serve, tmp_path: Path) -> None:
     """The parts together spend no more than the whole may."""
     server = serve()
@@ -283,3 +358,63 @@ def test_without_ray_it_says_what_to_install(
     assert invoke(["run", str(path), *job, "--cluster", "ray"]) == 1
     assert capsys.readouterr().err == "steelyard: ray is not installed: pip install 'steelyard[ray]'\n"
     assert invoke(["run", str(path), *job]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda cells: cells["columns"].update(token_f1=cells["columns"].pop("em")), "found 'token_f1': run it again"),
+        (lambda cells: cells["columns"].pop("em"), "found none: run it again"),
+        (lambda cells: cells["columns"]["em"]["values"].__setitem__(0, 7.0), "from 0 to 1, found 7"),
+        (lambda cells: cells["columns"]["em"]["values"].pop(), "one for each id, found"),
+        (lambda cells: cells["columns"]["em"]["values"].__setitem__(0, None), "row 0 is not one of scored"),
+        (lambda cells: cells["columns"]["em"].update(failed={"0": "timeout"}), "row 0 is not one of scored"),
+        (lambda cells: cells["columns"]["em"].update(failed={"99": "timeout"}), "row 99 is not there"),
+    ],
+)
+def test_foreign_and_damaged_results_are_not_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Any], object], words: str
+) -> None:
+    """Cells of other metrics, out of bounds, too few or without a reason: one line that names the file."""
+    job = _small_job(tmp_path)
+    file = min((job / "results").iterdir())
+    cells = json.loads(file.read_bytes())
+    change(cells)
+    file.write_text(json.dumps(cells), encoding="utf-8")
+    capsys.readouterr()
+    assert invoke(["merge", str(job)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"steelyard: {file}: $.columns")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"junk" * 99, None])
+def test_damaged_parts_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None) -> None:
+    """Samples that are empty, cut or something else stop a merge and a run with one line."""
+    job = _small_job(tmp_path)
+    file = min((job / "parts").iterdir())
+    file.write_bytes(file.read_bytes()[:-20] if content is None else content)
+    for done in (job / "done").iterdir():
+        done.unlink()
+    for command in (["merge", str(job)], ["run", str(tmp_path / "config.json"), "--job", str(job), "--part", "1/1"]):
+        capsys.readouterr()
+        assert invoke(command) == 1
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith(f"steelyard: {file}: not a part of a job")
+
+
+def test_a_part_whose_note_is_damaged_is_done_again(tmp_path: Path) -> None:
+    """What says that a part is done was cut off: it counts as not done."""
+    folder = folder_at(str(_small_job(tmp_path)))
+    folder.write("done/00001.json", b'{"rows": 4, "ce')
+    assert unfinished(folder, Manifest.at(folder)) == [1]
+
+
+def _small_job(folder: Path) -> Path:
+    """A job of one metric that is done."""
+    rows = [{"id": f"s{number}", "response": "a", "reference": "ab"[number % 2]} for number in range(8)]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps({"data": "samples.jsonl", "metrics": ["em"]}), encoding="utf-8")
+    assert invoke(["run", str(folder / "config.json"), "--job", str(folder / "job"), "--buckets", "2"]) == 0
+    return folder / "job"

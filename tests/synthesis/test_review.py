@@ -137,6 +137,19 @@ def test_the_page_shows_the_evidence() -> None:
     assert "(none: it is not answerable)" in page(Sample(id="q", user_input="?"), 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [
+        ({"question_type": "known_item", "answerable": "true"}, "(none: a known item has no answer)"),
+        ({"question_type": "unanswerable", "answerable": "false"}, "(none: it is not answerable)"),
+        ({"question_type": "single", "answerable": "true"}, "(none is given)"),
+    ],
+)
+def test_the_page_says_why_there_is_no_answer(tags: dict[str, str], words: str) -> None:
+    """What has no answer is unanswerable only where it is said to be."""
+    assert f"answer:   {words}" in page(Sample(id="q1", user_input="Who?", tags=tags), 0, 1)
+
+
 def test_text_cannot_steer_the_terminal() -> None:
     """Control characters of documents are not printed."""
     shown = page(Sample(id="q", user_input="a\x1b[2Jb", reference_contexts=["x\x07y"]), 0, 1)

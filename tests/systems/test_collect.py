@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.calls import Patience
-from steelyard.collect import collect
+from steelyard.collect import Stage, collect
 from steelyard.errors import AskFailed, WrongType
 from steelyard.ledger import Ledger
 from steelyard.records import Sample, Span, Usage
@@ -51,7 +51,7 @@ def test_what_is_put_where() -> None:
     assert sample.retrieved_contexts == ["One.", "Two."]
     assert sample.response == "question 0: One.\n\nTwo."
     assert found.notes == [
-        "1 repeated documents in the results: each counts once, at its best rank",
+        "1 repeated document in the results: each counts once, at its best rank",
         "2 retrieved documents have no text and were left out of the contexts",
     ]
     assert {"retrieve", "answer"} == found.stages.keys()
@@ -168,7 +168,7 @@ def test_labels_on_chunks_are_noticed() -> None:
     hit = {"id": "c1", "metadata": {"source": "d1"}, "text": "Words."}
     found = collect(lambda query, k: [hit], [Sample(id="1", user_input="q", relevance={"c1": 1.0})])
     assert found.samples[0].retrieved_ids == ["d1"]
-    assert found.notes[0].startswith("1 results are labelled by the id of their chunk, but count as the document")
+    assert found.notes[0].startswith("1 result is labelled by the id of its chunk, but counts as the document")
     assert collect(lambda query, k: [hit], [Sample(id="1", user_input="q", relevance={"d1": 1.0})]).notes == []
 
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_kept_ends_no_run(tmp_path: Path) -> None:
     ledger.close()
     assert (found.samples[0].response, found.samples[0].retrieved_ids) == ("an ? answer", ["d?"])
     assert found.failed[1].startswith("ValueError: bad \\ud800 query")
-    assert found.notes == ["1 results held halves of surrogate pairs, which became question marks"]
+    assert found.notes == ["1 result held halves of surrogate pairs, which became question marks"]
 
 
 def test_results_without_end_are_that_samples_failure() -> None:
@@ -314,3 +314,13 @@ def test_slow_systems_fail_their_samples() -> None:
     found = collect(system, SAMPLES, patience=Patience(2, 0.1))
     release.set()
     assert found.failed == {1: "timeout: no result within 0.1 s"}
+
+
+def test_seconds_have_one_quantile() -> None:
+    """The median and the 95th are the same quantile at two shares, so that neither lies on the wrong side."""
+    two = Stage(calls=2, seconds={0: 0.02, 1: 0.01}).plain()
+    assert (two["median"], two["p95"]) == (0.015, 0.0195)
+    hundred = Stage(calls=101, seconds={row: row / 100 for row in range(101)}).plain()
+    assert (hundred["median"], hundred["p95"]) == (0.5, 0.95)
+    one = Stage(calls=1, seconds={0: 0.5}).plain()
+    assert (one["median"], one["p95"]) == (0.5, 0.5)

@@ -366,3 +366,13 @@ def test_two_systems_can_be_compared() -> None:
     """The dataset's digest is that of what was asked, so reports of two systems are comparable."""
     reports = [evaluate_system(one, dataset(), ["mrr"]) for one in (BM25(CORPUS), lambda query, k: ["lens"])]
     assert steelyard.compare(reports[1], reports[0], 0.01).comparable
+
+
+def test_documents_that_are_texts_are_no_ids() -> None:
+    """Where only texts say what should be found, a ranking is undefined, and the way out is named."""
+    data = {"queries": ["Fog?"], "gold_answers": ["a horn"], "gold_docs": [["fog"]]}
+    report = evaluate_system(lambda query, k: {"answer": "a horn", "ids": ["fog"]}, data, ["mrr", "exact_match"])
+    assert report.metrics == {"mrr": None, "exact_match": 1.0}
+    assert [line for line in report.warnings if line.startswith("mrr: ") and line.endswith("give relevant_ids")]
+    data = {"queries": ["Fog?"], "relevant_ids": [["fog"]]}
+    assert evaluate_system(lambda query, k: ["fog"], data, ["mrr"]).warnings == []

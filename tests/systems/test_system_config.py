@@ -120,7 +120,8 @@ def test_a_grid(folder: Path) -> None:
     [
         ({"systems": {}}, "$.systems: expected at least one system"),
         ({"systems": {"a": {"type": "bm52"}}}, "$.systems.a: expected settings with a type, found type 'bm52': did you mean bm25?"),
-        ({"systems": {"a": "bm25"}}, "$.systems.a: expected settings with a type, found 'bm25'"),
+        ({"systems": {"a": 25}}, "$.systems.a: expected settings with a type, found 25"),
+        ({"systems": {"a": "bm52"}}, "$.systems.a: expected settings with a type, found type 'bm52': did you mean bm25?"),
         ({"systems": {"a": {"type": "bm25", "k2": 1}}}, "$.systems.a: no such setting 'k2': choose from: b, chunk, k1"),
         ({"systems": {"a": {"type": "bm25", "k1": "high"}}}, "$.systems.a: expected `float`, got `str`"),
         ({"systems": {"a": {"type": "http"}}}, "$.systems.a: object missing required field `url`"),
@@ -130,6 +131,10 @@ def test_a_grid(folder: Path) -> None:
         ({"grid": {"chunks": [1]}}, "$.grid: chunks: no system has this setting"),
         ({"grid": {"bm25.chunks": [1]}}, "$.grid: bm25.chunks: no such setting: did you mean chunk"),
         ({"grid": {"chunk": ["big"]}}, "$.grid: chunk=big: Expected `int | null`, got `str`"),
+        ({"grid": {"k": []}}, "run.yaml: $.grid.k: expected at least one value, found an empty list"),
+        ({"systems": {"a": {"type": "hybrid", "of": []}}}, "$.systems.a.of: expected at least one retriever"),
+        ({"systems": {"a": {"type": "hybrid", "of": ["x"]}}}, "no system 'x' to be part of it: choose from: (there are none)"),
+        ({"corpus": "nowhere"}, "$.corpus: no such file or folder: "),
         ({"grid": {"k": [0]}}, "$.grid: k: expected whole numbers of at least 1, found 0"),
         ({"grid": {"answerer.count": [1]}, "answerer": None}, "answerer.count: there is no answerer"),
         ({"baseline": "bm"}, "$.baseline: no system 'bm': did you mean bm25?"),
@@ -148,7 +153,7 @@ def test_mistakes_are_named(folder: Path, given: dict[str, Any], words: str) -> 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"corpus": None}, "bm25 needs documents to search"),
+        ({"corpus": None}, "run.yaml: $.systems.bm25: bm25 needs documents to search: corpus: "),
         ({"outputs": {"dir": "questions.json"}}, "questions.json/bm25: not a directory"),
         ({"systems": {"a": {"type": "bm25", "chunk": 8, "overlap": 9}}}, "$.systems.a: chunks of 8 characters"),
         ({"systems": {"a": {"type": "bm25", "b": 2.0}}}, "$.systems.a: k1=1.2, b=2.0: expected"),
@@ -244,7 +249,7 @@ def test_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = config(folder, grid={"k": [1, 2]}, judge="http://localhost:9/v1#none", metrics=["faithfulness", "mrr"])
     assert invoke(["run", str(path), "--dry-run"]) == 0
     printed = capsys.readouterr().out
-    assert "bm25 (k=1): 3 questions, 1 results each, answered" in printed
+    assert "bm25 (k=1): 3 questions, 1 result each, answered" in printed
     assert "calls (0 more are in the ledger)" in printed
     assert not (folder / "steelyard-out").exists()
     plan = plan_systems(read_systems_config(path), base=folder)
@@ -427,3 +432,10 @@ def test_a_threshold_gates_every_system(folder: Path, capsys: pytest.CaptureFixt
     printed = capsys.readouterr().out
     assert "pass  bm25: mrr ≥ 0.9" in printed
     assert "FAIL  random: mrr ≥ 0.9" in printed
+
+
+def test_a_bare_name_is_a_type(folder: Path) -> None:
+    """``extractive`` stands for ``{type: extractive}``, and a system's name for a system without settings."""
+    short = read_systems_config(config(folder, systems={"a": "bm25"}, answerer="extractive"))
+    long = read_systems_config(config(folder, systems={"a": {"type": "bm25"}}, answerer={"type": "extractive"}))
+    assert short == long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+import warnings
 from io import TextIOWrapper
 
 import typer
@@ -14,7 +15,6 @@ from ..records import COMMAND
 
 app = typer.Typer(
     name="steelyard",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -34,9 +34,11 @@ def invoke(args: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    asked = COMMAND.set(command_line(sys.argv[1:] if args is None else args))
+    given = sys.argv[1:] if args is None else args
+    asked, shown = COMMAND.set(command_line(given)), warnings.formatwarning
+    warnings.formatwarning = _remark
     try:
-        return app(args, standalone_mode=False) or 0
+        return app(given or ["--help"], standalone_mode=False) or 0
     except SteelyardError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return error.exit_code
@@ -60,6 +62,12 @@ def invoke(args: list[str] | None = None) -> int:
         return 1
     finally:
         COMMAND.reset(asked)
+        warnings.formatwarning = shown
+
+
+def _remark(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning as one line for people, without the place in our code that gave it."""
+    return f"steelyard: warning: {' '.join(str(message).split())}\n"
 
 
 def command_line(args: list[str]) -> str:

@@ -139,6 +139,9 @@ def drift(
     current: Annotated[str | None, typer.Argument(help="The same samples judged again; or give --judge.")] = None,
     judge: Annotated[str | None, typer.Option(help="Judge the anchor's samples again with this judge.")] = None,
     labels: Annotated[list[Path] | None, typer.Option("--labels", help="What people say of some of them.")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", "-m", help="The metric that labels without one are about.")
+    ] = None,
     scale: Annotated[str | None, typer.Option(help="What people's ratings range over, such as 1-5.")] = None,
     tolerance: Annotated[float, typer.Option(help="A change of no more than this is no drift.")] = 0.0,
     alpha: Annotated[float, typer.Option(help="Level of significance, after Holm's adjustment.")] = 0.05,
@@ -184,7 +187,7 @@ def drift(
     if out is not None:
         write(again, out)
     given = read_labels(labels, scale=scale_of(scale)) if labels else None
-    found = weigh(first, again, labels=given, tolerance=tolerance, alpha=alpha, seed=seed)
+    found = weigh(first, again, labels=given, metric=metric, tolerance=tolerance, alpha=alpha, seed=seed)
     print({"table": render.text, "json": render.as_json}[output_format](found))
     if any(share > 0 for label, share in again.failed_share.items() if label in found.metrics):
         return 3

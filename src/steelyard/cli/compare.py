@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import InputError
 from . import app
 from .evaluate import check_format
 from .options import By, Seed, numbers
@@ -43,10 +44,15 @@ def compare(
     seed: Seed = 0,
 ) -> int:
     """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
+    from msgspec.structs import replace
+
     from ..compare import compare as weigh
     from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
+    inputs = [Path(one).resolve() for one in (baseline, current)]
+    if out is not None and any(out.resolve() in (one, one / "report.json") for one in inputs):
+        raise InputError("--out is one of the reports that are compared: name another file", path=out)
     after, before = (report_at(one, store=store or DEFAULT) for one in (current, baseline))
     found = weigh(
         after,
@@ -61,6 +67,7 @@ def compare(
         max_failed=max_failed,
         seed=seed,
     )
+    found = replace(found, baseline=before.system or baseline, current=after.system or current)
     made = rendered(found, after, before, output_format, store=store, link=link).rstrip("\n")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, within
 from . import app
 from .options import (
     By,
@@ -94,7 +95,16 @@ def evaluate(
     from ..samples import read_samples
 
     check_format(output_format, FORMATS)
+    _check(
+        jury,
+        price,
+        shares={"max_failed": max_failed},
+        amounts={"tolerance": tolerance, "budget": budget, "max_calls": max_calls},
+        counts={"concurrency": concurrency, "repeats": repeats},
+    )
     earlier = None
+    if baseline is None and significant:
+        raise InputError("--significant needs a --baseline")
     if baseline is not None:
         from ..store import DEFAULT, report_at
 
@@ -107,6 +117,8 @@ def evaluate(
         for one in tuple(judges) or (None,):
             plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)
             print(*([one] if len(judges) > 1 else []), plan, sep="\n", file=sys.stdout if dry_run else sys.stderr)
+            if dry_run and (line := plan.unknown("give --price IN,OUT (per million tokens)")):
+                print(line)
         if dry_run:
             return 0
     with Progress() as progress:
@@ -127,7 +139,6 @@ def evaluate(
             seed=seed,
             name=name,
             dataset=", ".join(path.name for path in data),
-            progress=progress,
         )
         if len(judges) > 1:
             from ..jury import evaluate_by_jury
@@ -142,19 +153,23 @@ def evaluate(
                 cluster=cluster,
                 confidence=confidence,
                 seed=seed,
+                progress=progress,
             )
         else:
-            report = weigh(judge=judges[0] if judges else None, budget=budget, max_calls=max_calls)
+            report = weigh(judge=judges[0] if judges else None, budget=budget, max_calls=max_calls, progress=progress)
     keep(report, keep_it=keep_it, store=store, tag=tag)
     found = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=max_failed)
     finish(report, found, out=out, output_format=output_format, scale=scale, max_failed=max_failed)
     if earlier is None:
         return exit_code(found)
+    from msgspec.structs import replace
+
     from ..compare import compare
 
     beside = compare(
         report, earlier, tolerance, significant=significant, by=by, cluster=cluster, max_failed=max_failed, seed=seed
     )
+    beside = replace(beside, baseline=earlier.system or baseline or "")
     if out is not None:
         from ..render.html_comparison import comparison_page
         from ..store import DEFAULT, Store
@@ -163,6 +178,28 @@ def evaluate(
         (out / "comparison.html").write_text(made, encoding="utf-8")
     print(f"\n{beside}", file=sys.stdout if output_format == "table" else sys.stderr)
     return max(exit_code(found), beside.exit_code)
+
+
+def _check(
+    jury: str,
+    price: str | None,
+    *,
+    shares: Mapping[str, float],
+    amounts: Mapping[str, float | None],
+    counts: Mapping[str, int],
+) -> None:
+    """What is no setting at all, before any work, whether or not it is needed for this run."""
+    from ..jury import RULES
+
+    if jury not in RULES:
+        raise InputError(f"--jury {jury}: choose from {', '.join(RULES)}")
+    prices(price)
+    for name, share in shares.items():
+        within(name, share, 0, 1)
+    for name, amount in amounts.items():
+        within(name, 0 if amount is None else amount, 0)
+    for name, count in counts.items():
+        within(name, count, 1)
 
 
 def check_format(given: str, formats: tuple[str, ...]) -> None:
@@ -214,9 +251,17 @@ def priced(judge: str, price: str | None) -> LLMJudge | str:
 
     from ..judge import judge_of
 
-    parts = price.split(",")
+    return replace(judge_of(judge), price=prices(price))
+
+
+def prices(text: str | None) -> tuple[float, float] | None:
+    """``IN,OUT`` for a million tokens."""
+    if text is None:
+        return None
     try:
-        price_in, price_out = (float(part) for part in parts)
+        price_in, price_out = (within("price", float(part), 0) for part in text.split(","))
+    except InputError:
+        raise
     except ValueError:
-        raise InputError(f"--price {price}: expected IN,OUT, such as 0.15,0.6") from None
-    return replace(judge_of(judge), price=(price_in, price_out))
+        raise InputError(f"--price {text}: expected IN,OUT, such as 0.15,0.6") from None
+    return price_in, price_out

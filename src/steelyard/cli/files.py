@@ -34,6 +34,7 @@ def check(
     what is certain. Exit code 1 where there is a problem left.
     """
     from ..check import check as look
+    from ..values import counted
 
     if corpus is None and (was is not None or repair is not None):
         raise InputError("--was and --repair go with --corpus")
@@ -45,8 +46,8 @@ def check(
         for warning in found.warnings:
             print(f"{path}: note: {warning}")
         if found.more:
-            print(f"{path}: and {found.more} more problems")
-        print(f"{path}: {found.kind}, {found.rows} rows, {found.total} problems")
+            print(f"{path}: and {counted(found.more, 'more problem')}")
+        print(f"{path}: {found.kind}, {counted(found.rows, 'row')}, {counted(found.total, 'problem')}")
         wrong += found.total
     if corpus is not None and not wrong:
         wrong = _against(paths, corpus, was, repair, pairs(field, "--field") or None, encoding)
@@ -73,6 +74,7 @@ def _against(
     from ..corpus_check import check_set
     from ..dataset import Dataset, EvalQuery
     from ..set_folder import write_set
+    from ..values import counted
 
     if repair is not None and len(paths) > 1:
         raise InputError("--repair writes one set: give one")
@@ -91,7 +93,9 @@ def _against(
             lost = write_contents(repair, contents) if repair.suffix else []
             if not repair.suffix:
                 write_set(repair, contents.samples, now)
-            print(f"wrote {repair}: {len(found.invalid) - len(left)} labels re-anchored, {len(left)} left as they were")
+            mended = counted(len(found.invalid) - len(left), "label")
+            said = "it was" if len(left) == 1 else "they were"
+            print(f"wrote {repair}: {mended} re-anchored, {len(left)} left as {said}")
             print("\n".join(f"not kept: {line}" for line in lost), end="\n" if lost else "")
             wrong = len(left)
     return wrong

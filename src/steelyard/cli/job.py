@@ -63,7 +63,8 @@ class Job:
         from ..run_config import held
 
         folder = self.folder()
-        manifest = plan(config, folder, base=base, buckets=self.buckets)
+        least = self.workers or (1 if self.share is None else self.share[1])
+        manifest = plan(config, folder, base=base, buckets=self.buckets, least=least)
         if not self.done(folder, manifest, concurrency=config.workers, rates=rates):
             return 0
         if self.address is not None:  # Ray's libraries leave no room beside a large report

@@ -56,6 +56,8 @@ def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
         name, equals, value = text.rpartition("=")
         if not equals or not name.strip() or not value.strip():
             raise InputError(f"{option} {text!r}: expected NAME=VALUE")
+        if name.strip() in found:
+            raise InputError(f"{option} {name.strip()} is given twice")
         found[name.strip()] = value.strip()
     return found
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, within
 from . import app
 from .evaluate import check_format
 from .options import By, Confidence, Encoding, Fields, Seed, listed, pairs
@@ -48,6 +48,7 @@ def prefer(
     from ..render import preference as render
 
     check_format(output_format, FORMATS)
+    within("max_failed", max_failed, 0, 1)
     with Progress() as progress:
         found = weigh(
             named(systems, pairs(field, "--field"), encoding),

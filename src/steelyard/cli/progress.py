@@ -33,6 +33,7 @@ class Progress:
         self.started = time.monotonic()
         self.printed = self.started + QUIET_FOR - EVERY if not self.terminal else 0.0
         self.wrote = False
+        self.unsaid: tuple[int, int, int, int, int, int, float | None] | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -40,6 +41,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.wrote and self.unsaid is not None:
+            self._show(self.unsaid, time.monotonic())
         if self.wrote and self.terminal:
             print(file=sys.stderr)
 
@@ -53,13 +56,16 @@ class Progress:
         tokens: int = 0,
         cost: float | None = None,
     ) -> None:
-        """Show how far the work is, at most as often as a reader can follow."""
+        """Show how far the work is, at most as often as a reader can follow; the last word is shown at the end."""
         now = time.monotonic()
         pause = 0.1 if self.terminal else EVERY
-        if now - self.started < QUIET_FOR or now - self.printed < pause:
-            return
-        self.printed = now
-        line = self.line(done, undefined, failed, calls, cached, tokens, cost, now - self.started)
+        self.unsaid = (done, undefined, failed, calls, cached, tokens, cost)
+        if now - self.started >= QUIET_FOR and now - self.printed >= pause:
+            self._show(self.unsaid, now)
+
+    def _show(self, state: tuple[int, int, int, int, int, int, float | None], now: float) -> None:
+        self.printed, self.unsaid = now, None
+        line = self.line(*state, now - self.started)
         if self.terminal:
             print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
         else:

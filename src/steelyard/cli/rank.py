@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, within
 from ..judgements import Compat, Duplicates, Missing, Ties, Undefined
 from . import app
 from .evaluate import check_format
@@ -70,6 +70,8 @@ def rank(
 ) -> int:
     """Weigh run files against judgements: everything trec_eval measures, with n and an interval."""
     check_format(output_format, FORMATS)
+    within("precision", precision, 0, 17)
+    within("buckets", 1 if buckets is None else buckets, 1)
     job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=False)
     as_trec = output_format == "trec_eval"
     if as_trec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from . import app
 from .evaluate import check_format
 from .job import Job, told
 from .progress import Progress, lasting
+
+if TYPE_CHECKING:
+    from ..plan import Plan
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -32,7 +35,9 @@ def run(
     job: Annotated[
         str | None, typer.Option(help="Run in parts that are kept here: a folder, or a URL that fsspec knows.")
     ] = None,
-    buckets: Annotated[int | None, typer.Option(help="Parts of a job (default: 1024).")] = None,
+    buckets: Annotated[
+        int | None, typer.Option(help="Parts of a job (default: one for every 200 samples, at most 1024).")
+    ] = None,
     part: Annotated[str | None, typer.Option(help="I/N: do the I-th of N shares of the parts, from 1 on.")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="ray (this machine) or ray:ADDRESS (auto, HOST:PORT, ray://HOST:PORT).")
@@ -56,7 +61,12 @@ def run(
     if has_systems(read_plain(config)):
         if job is not None or rate:
             raise InputError("--job and --rate are for a configuration of samples, not of systems", path=config)
-        return _run_systems(config, output_format, dry_run=dry_run)
+        try:
+            return _run_systems(config, output_format, dry_run=dry_run)
+        except InputError as error:
+            if error.path is None and (error.field or "").startswith("$."):
+                raise InputError(error.message, path=config, field=error.field) from None
+            raise
     read = read_config(config)
     base = config.resolve().parent
     rates = rates_of(rate or (), endpoints_in(read) if rate else {})
@@ -71,12 +81,19 @@ def run(
                 file=sys.stdout if dry_run else sys.stderr,
             )
         if dry_run:
+            _say_unknown(planned)
             return 0
     if job is not None:
         return job_options.run(read, base=base, rates=rates, output_format=output_format, scale=scale)
     with Progress() as progress:
         outcome = weigh(read, base=base, rates=rates, progress=progress)
     return told(outcome, output_format, scale=scale)
+
+
+def _say_unknown(planned: Plan) -> None:
+    """Say where a price is missing, and how the configuration names one."""
+    if line := planned.unknown("give its price per million tokens, as in judge: {model: …, price: [in, out]}"):
+        print(line)
 
 
 def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
@@ -91,7 +108,9 @@ def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     read = read_systems_config(config)
     base = config.resolve().parent
     if dry_run:
-        print(plan_systems(read, base=base))
+        planned = plan_systems(read, base=base)
+        print(planned)
+        _say_unknown(planned.total)
         return 0
     with Progress() as progress:
         found = run_systems(read, base=base, progress=progress)

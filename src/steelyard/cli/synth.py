@@ -53,10 +53,11 @@ def synth(
     Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
     """
     from ..corpus import read_corpus
-    from ..synthesize import plan_synthesis, synthesize
+    from ..synthesize import check_out, plan_synthesis, synthesize
 
     model = None if judge is None else priced(judge, price)
     kinds, styles = _shares(kind, "--kind"), _shares(style, "--style")
+    check_out(corpus, out)
     documents = read_corpus(corpus, encoding=encoding)
     if dry_run:
         if model is None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ..errors import AskFailed, BadReply, InputError
 from ..flow import Flow, embed, ratio
-from ..metric import metric
+from ..metric import Positive, metric
 from ..records import Json, Outcome, Sample, Undefined, Value
 from ..vectors import cosine
 from .verdicts import Finding, Passages, Steps, check, claims_of, located, over_references, plain
@@ -64,7 +64,7 @@ def _holding(found: list[Finding]) -> int:
     remedy="read the unsupported claims: wrong facts point to retrieval or the model, missing ones to the prompt",
 )
 def factual_correctness(
-    sample: Sample, *, mode: Literal["f1", "precision", "recall"] = "f1", beta: float = 1.0
+    sample: Sample, *, mode: Literal["f1", "precision", "recall"] = "f1", beta: Positive = 1.0
 ) -> Flow:
     """Claims of the response checked against the reference, and the reverse; in [0, 1].
 
@@ -102,12 +102,18 @@ def _f(precision: float, recall: float, beta: float) -> float:
     return (1 + beta**2) * precision * recall / below if below else 0.0
 
 
+def _check_weights(*, weights: str) -> None:
+    """That the weights of answer correctness are two."""
+    _weights(weights)
+
+
 @metric(
     needs=("response", "reference"),
     revision=1,
     source="ragas answer correctness: weighted F1 over classified claims and semantic similarity",
     aliases=("AnswerCorrectness",),
     remedy="read the claims listed as fp and fn: what is wrong, and what is missing",
+    check=_check_weights,
 )
 def answer_correctness(sample: Sample, *, weights: str = "0.75,0.25") -> Flow:
     """``w1 F1 + w2 similarity``, in [0, 1]: is the answer right?
@@ -218,6 +224,7 @@ def context_utilization(sample: Sample, *, passages: Passages = "together") -> F
 @metric(
     needs=("response", "reference", "retrieved_contexts"),
     revision=1,
+    aliases=("HallucinationMetric",),
     source=RAGCHECKER,
     higher_is_better=False,
     remedy="look at generation: these claims come from the model, and they are wrong",

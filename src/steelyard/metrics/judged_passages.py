@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ..errors import AskFailed, BadReply, InputError
 from ..flow import Flow, Prompt, ask, ratio
@@ -64,7 +64,11 @@ class Rating(Struct):
     remedy="look at retrieval: fewer or better passages, a reranker, a cut-off on the score",
 )
 def context_relevancy(
-    sample: Sample, *, relevant_at: float = 1.0, graded: bool = False, passages: Passages = "together"
+    sample: Sample,
+    *,
+    relevant_at: Annotated[float, Meta(gt=0, le=2)] = 1.0,
+    graded: bool = False,
+    passages: Passages = "together",
 ) -> Flow:
     """``relevant contexts / contexts``, in [0, 1]: how much of what was retrieved is about the question?
 

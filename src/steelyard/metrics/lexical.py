@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Concatenate, Literal, ParamSpec
 
-from ..metric import metric
+from ..metric import Counting, NotNegative, metric
 from ..records import Sample, Undefined
 from . import ngrams, scalars
 from .ngrams import Part
@@ -30,7 +30,7 @@ def _answer(
     return score(sample.response or "", references, *args, **parameters) if references else NO_REFERENCE
 
 
-@metric(needs=ANSWER, aliases=("qa_em", "em"), batch_key="ExactMatch", source="Rajpurkar et al. 2016")
+@metric(needs=ANSWER, aliases=("qa_em", "em", "ExactMatch"), batch_key="ExactMatch", source="Rajpurkar et al. 2016")
 def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """1 if the normalised response equals the normalised reference, else 0.
 
@@ -68,7 +68,9 @@ def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> flo
 
 
 @metric(needs=ANSWER, aliases=("rouge", "rouge1", "rouge_1"), source="Lin 2004")
-def rouge_n(sample: Sample, *, n: int = 1, part: Part = "f", aggregation: Aggregation = "best") -> float | Undefined:
+def rouge_n(
+    sample: Sample, *, n: Counting = 1, part: Part = "f", aggregation: Aggregation = "best"
+) -> float | Undefined:
     """Overlap of n-grams of words as multisets: F1 of its share of the response and of the reference.
 
     ``part`` gives ``precision`` (share of the response's) or ``recall`` (share of the reference's) instead. Equals
@@ -78,7 +80,7 @@ def rouge_n(sample: Sample, *, n: int = 1, part: Part = "f", aggregation: Aggreg
     return _answer(ngrams.rouge_n, sample, n=n, part=part, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("rougel", "rouge-l"), source="Lin 2004")
+@metric(needs=ANSWER, aliases=("rougel", "rouge-l", "RougeScore"), source="Lin 2004")
 def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "best") -> float | Undefined:
     """Longest common subsequence of words: F1 of its share of the response and of the reference.
 
@@ -87,11 +89,11 @@ def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "bes
     return _answer(ngrams.rouge_l, sample, part=part, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("sentence_bleu", "sacrebleu"), source="Papineni et al. 2002; Post 2018")
+@metric(needs=ANSWER, aliases=("sentence_bleu", "sacrebleu", "BleuScore"), source="Papineni et al. 2002; Post 2018")
 def bleu(
     sample: Sample,
     *,
-    order: int = 4,
+    order: Counting = 4,
     lowercase: bool = False,
     aggregation: Aggregation | Literal["together"] = "together",
 ) -> float | Undefined:
@@ -104,9 +106,19 @@ def bleu(
     return _answer(ngrams.bleu, sample, order=order, lowercase=lowercase, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("chr_f", "sentence_chrf"), source="Popović 2015; Post 2018")
+def _check_orders(*, order: int, words: int, **_: object) -> None:
+    """That chrF has an order of characters or of words."""
+    ngrams.check_orders(order, words)
+
+
+@metric(
+    needs=ANSWER,
+    aliases=("chr_f", "sentence_chrf", "ChrfScore"),
+    source="Popović 2015; Post 2018",
+    check=_check_orders,
+)
 def chrf(
-    sample: Sample, *, order: int = 6, words: int = 0, beta: float = 2.0, aggregation: Aggregation = "best"
+    sample: Sample, *, order: int = 6, words: int = 0, beta: NotNegative = 2.0, aggregation: Aggregation = "best"
 ) -> float | Undefined:
     """F-beta of mean precision and mean recall of character n-grams, on a scale of 0 to 1.
 

@@ -206,11 +206,16 @@ def chrf(
     >>> round(chrf("the cat sat", "the cat lay"), 4)
     0.5207
     """
-    if order < 0 or words < 0 or order + words < 1:
-        raise InputError(f"order is {order} and words is {words} (expected one of them to be 1 or more)")
+    check_orders(order, words)
     orders = (order, words) if words else (order,)
     ours = _chrf_units(response, len(orders))
     return over_references(lambda one: _chrf(ours, _chrf_units(one, len(orders)), orders, beta), reference, aggregation)
+
+
+def check_orders(order: int, words: int) -> None:
+    """That there is an order of characters or of words; InputError else."""
+    if order < 0 or words < 0 or order + words < 1:
+        raise InputError(f"order is {order} and words is {words} (expected one of them to be 1 or more)")
 
 
 def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, ...], beta: float) -> float:

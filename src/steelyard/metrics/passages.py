@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from ..errors import InputError
 from ..metric import metric
@@ -14,12 +17,14 @@ from ..records import Sample, Undefined, Value
 from ..text import remembered
 
 NEEDS = ("retrieved_contexts", "reference_contexts")
+Match: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
+"""How like two passages must be."""
 
 _SPACE = re.compile(r"\s+")
 
 
 @metric(needs=NEEDS)
-def passage_precision(sample: Sample, *, match: float = 0.9, k: int | None = None) -> Value | Undefined:
+def passage_precision(sample: Sample, *, match: Match = 0.9, k: int | None = None) -> Value | Undefined:
     """Retrieved contexts among the first k that match a reference context / contexts looked at (at most k).
 
     Two passages match if they are equal, if one holds the other, or if the shorter aligns with part of the longer with
@@ -36,7 +41,7 @@ def passage_precision(sample: Sample, *, match: float = 0.9, k: int | None = Non
 
 
 @metric(needs=NEEDS)
-def passage_recall(sample: Sample, *, match: float = 0.9, k: int | None = None) -> Value | Undefined:
+def passage_recall(sample: Sample, *, match: Match = 0.9, k: int | None = None) -> Value | Undefined:
     """Distinct reference contexts matched by one of the first k retrieved contexts / distinct reference contexts.
 
     Matching as for ``passage_precision``. No contexts: 0; no reference contexts: undefined. Range 0 to 1.

@@ -10,15 +10,18 @@ the counts is for a query with nothing relevant.
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ..errors import InputError
-from ..metric import ranking_metric
+from ..metric import NotNegative, ranking_metric
 from ..rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
 
 Gain: TypeAlias = Literal["linear", "exponential"]
+TOP_EXPONENT = 1000
+"""The highest grade of which 2^g may be a gain: sums of gains stay finite."""
 
 
 def first(rankings: Rankings, k: int | None) -> BoolArray:
@@ -76,7 +79,9 @@ def hit(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -
 
 
 @ranking_metric(name="f", aliases=("f_measure",), source="van Rijsbergen 1979")
-def f_measure(rankings: Rankings, *, beta: float = 1.0, k: int | None = None, rel: Grade | None = None) -> FloatArray:
+def f_measure(
+    rankings: Rankings, *, beta: NotNegative = 1.0, k: int | None = None, rel: Grade | None = None
+) -> FloatArray:
     """F of precision P and recall S at k: (1 + beta^2) P S / (beta^2 P + S), and 0 if both are 0. In [0, 1].
 
     ``beta`` weighs recall. trec_eval's parameter of ``set_F`` stands in the place of beta squared: see ``set_f``.
@@ -267,6 +272,8 @@ def gain_of(grades: FloatArray, gain: Gain, gains: str | None) -> FloatArray:
     """The gain of each grade, none of them negative."""
     if gain not in ("linear", "exponential"):
         raise InputError(f"gain={gain!r}: must be 'linear' or 'exponential'")
+    if gain == "exponential" and (top := grades.max(initial=0.0)) > TOP_EXPONENT:
+        raise InputError(f"gain='exponential': expected grades of at most {TOP_EXPONENT}, found {top:g}")
     worth = np.exp2(grades) - 1.0 if gain == "exponential" else grades
     if gains is not None:
         worth = worth.copy()
@@ -285,7 +292,7 @@ def read_gains(text: str) -> list[tuple[float, float]]:
         pairs = [(float(grade), float(value)) for grade, _, value in (one.partition("=") for one in text.split(","))]
     except ValueError:
         pairs = []
-    if not pairs or any(value < 0 for _, value in pairs):
+    if not pairs or not all(math.isfinite(grade) and 0 <= value < math.inf for grade, value in pairs):
         raise InputError(f"gains={text!r}: expected grade=gain pairs such as '1=1,2=3', no gain negative")
     return pairs
 
@@ -336,7 +343,7 @@ def err(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     >>> err(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "b": 1}}), k=10).tolist()
     [0.625]
     """
-    stop = (np.exp2(rankings.gains) - 1.0) / 2.0**rankings.top_grade
+    stop = np.exp2(rankings.gains - rankings.top_grade) - np.exp2(-rankings.top_grade)  # 2^g itself may be too large
     goes_on = np.ones(len(stop))
     sizes = np.diff(rankings.starts)
     for step in range(1, int(sizes.max(initial=0))):  # step by step down all rankings at once

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
-from ..metric import ranking_metric
+from ..metric import NotNegative, Positive, ranking_metric
 from ..rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
 from .ranking import f_of, found, ndcg, precision, recall, where_relevant
 
@@ -37,7 +37,7 @@ def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 
 
 @ranking_metric(source="Buckley and Voorhees 2005")
-def rprec_mult(rankings: Rankings, *, factor: float, rel: Grade | None = None) -> FloatArray:
+def rprec_mult(rankings: Rankings, *, factor: Positive, rel: Grade | None = None) -> FloatArray:
     """Precision at rank ``factor`` times R, rounded up. In [0, 1]; 0 where that rank is 0.
 
     >>> from steelyard.join import join
@@ -109,7 +109,7 @@ def set_map(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 
 
 @ranking_metric(aliases=("SetF",), source="van Rijsbergen 1979")
-def set_f(rankings: Rankings, *, weight: float = 1.0, rel: Grade | None = None) -> FloatArray:
+def set_f(rankings: Rankings, *, weight: NotNegative = 1.0, rel: Grade | None = None) -> FloatArray:
     """F of the retrieved set: (1 + w) P S / (w P + S) of precision P and recall S, 0 if both are 0. In [0, 1].
 
     ``weight`` is the parameter of trec_eval's ``set_F`` and stands where beta squared stands in ``f``.
@@ -118,6 +118,8 @@ def set_f(rankings: Rankings, *, weight: float = 1.0, rel: Grade | None = None) 
     >>> set_f(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}})).round(4).tolist()
     [0.6667]
     """
+    if weight < 0:
+        raise InputError(f"set_f(weight={weight!r}): must be at least 0")
     return f_of(precision(rankings, rel=rel), recall(rankings, rel=rel), weight)
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ..errors import BadReply, InputError
 from ..flow import Flow, Prompt, ask, embed
 from ..language import differs
-from ..metric import metric
+from ..metric import Counting, metric
 from ..records import Json, Sample, Value
 from ..vectors import cosine
 from .verdicts import Steps, distinct
@@ -48,7 +48,7 @@ class Questions(Struct):
     of_ten=("LLMRAGAnswerRelevancy",),
     remedy="look at the prompt of the generator: answers evade the question or wander off it",
 )
-def answer_relevancy(sample: Sample, *, strictness: int = 3) -> Flow:
+def answer_relevancy(sample: Sample, *, strictness: Counting = 3) -> Flow:
     """Mean cosine between the question and ``strictness`` questions that the response answers, in [0, 1].
 
     The judge makes the questions in one request, and says whether the response is noncommittal, which is 0. A

@@ -66,12 +66,21 @@ def rating_prompt(criteria: str, low: int, high: int, levels: str = "") -> Promp
     )
 
 
+def _check(*, criteria: str, scale: str, fields: str | None, **_: object) -> None:
+    """That the parameters of a rubric make one."""
+    if not criteria.strip():
+        raise InputError("rubric(criteria=''): say what to rate")
+    _bounds(scale)
+    _named(fields or "")
+
+
 @metric(
     needs=("response",),
     revision=2,
     source="Liu et al. 2023: G-Eval. arXiv:2303.16634, with the rating as a typed field",
     aliases=("g_eval", "GEval", "llm_judge"),
     remedy="read the reasons of the lowest ratings",
+    check=_check,
 )
 def rubric(
     sample: Sample,
@@ -99,10 +108,9 @@ def rubric(
     >>> play(rubric(sample), [{"reason": "right", "rating": 4}]).value
     0.75
     """
+    _check(criteria=criteria, scale=scale, fields=fields)
     low, high = _bounds(scale)
     preset = PRESETS.get(criteria, Preset(criteria, needs=()))
-    if not preset.criteria.strip():
-        raise InputError("rubric(criteria=''): say what to rate")
     wanted = preset.needs if fields is None else (*preset.needs, *_named(fields))
     for name in wanted:
         if not _text(sample, name):

@@ -5,6 +5,7 @@ Pages draw their own small histograms (``histogram.py``); see docs/decisions/021
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from os import PathLike
@@ -26,6 +27,7 @@ from .table import shown_name
 Row: TypeAlias = dict[str, "float | int | str | None"]
 
 FORMATS = ("svg", "png", "pdf")
+_UNDRAWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 BINS, WIDTH, HEIGHT = 24, 560, 220
 ACCENT, BAR, INK, SOFT = "#0c6568", "#7fb0ae", "#1c2126", "#59636d"
 
@@ -162,6 +164,15 @@ def _slices(alt: ModuleType, rows: Sequence[Row], label: str) -> Any:  # noqa: A
     return (spans + points).properties(width=WIDTH, height=alt.Step(24))
 
 
+def _cleaned(spec: Any) -> Any:  # noqa: ANN401
+    """A specification whose texts hold only what an SVG may: other characters, which stop the drawing, written out."""
+    if isinstance(spec, str):
+        return _UNDRAWN.sub(lambda found: ascii(found[0])[1:-1], spec)
+    if isinstance(spec, dict):
+        return {key: _cleaned(value) for key, value in spec.items()}
+    return [_cleaned(one) for one in spec] if isinstance(spec, list) else spec
+
+
 def _written(chart: Any, target: Path) -> Path:  # noqa: ANN401
     import vl_convert
 
@@ -171,6 +182,7 @@ def _written(chart: Any, target: Path) -> Path:  # noqa: ANN401
         .configure_axis(gridColor="#eceae5")
         .to_dict()
     )
+    spec = _cleaned(spec)
     suffix = target.suffix.lstrip(".").lower()
     target.parent.mkdir(parents=True, exist_ok=True)
     if suffix == "svg":

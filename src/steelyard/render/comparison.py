@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from ..comparison import Comparison, MetricDelta
+from ..names import number_of
 from .markdown import escape, markdown_table
 from .table import WIDEST, Table, aligned, number, one_line, span
 
@@ -98,13 +99,13 @@ def headline(comparison: Comparison) -> str:
         return f"NOT COMPARABLE: {len(comparison.blockers)} blockers"
     if comparison.regressions:
         names = ", ".join(dict.fromkeys(one.metric for one in comparison.regressions))
-        return f"FAIL: {len(comparison.regressions)} regressions ({names})"
+        return f"FAIL: {number_of(len(comparison.regressions), 'regression', 'regressions')} ({names})"
     better = ", ".join(dict.fromkeys(one.metric for one in comparison.improvements))
     return "pass: no regression" + (f"; better: {better}" if better else "")
 
 
 def _coverage(comparison: Comparison) -> list[str]:
-    lines = [f"{comparison.n_paired} samples paired"]
+    lines = [f"{number_of(comparison.n_paired, 'sample', 'samples')} paired"]
     for name, ids in (
         (comparison.baseline, comparison.only_baseline),
         (comparison.current, comparison.only_current),
@@ -134,7 +135,8 @@ def text(comparison: Comparison) -> str:
         lines += ["noise: two runs of one system differ by less, by the judge's noise alone"] if noisy else []
     lines += _coverage(comparison)
     for one in comparison.regressions:
-        lines += ["", f"{one.metric}{_part(one)}: lost most", *(f"  {line}" for line in _worst(one))]
+        if one.worst:
+            lines += ["", f"{one.metric}{_part(one)}: lost most", *(f"  {line}" for line in _worst(one))]
         if one.to_fail or one.to_pass:
             lines.append(f"  {one.to_fail} went from pass to fail, {one.to_pass} from fail to pass")
     return "\n".join(map(one_line, lines))
@@ -147,6 +149,8 @@ def markdown(comparison: Comparison, *, link: str | None = None) -> str:
     lines += [f"- blocker: {escape(line)}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
     lines += [*markdown_table(table(comparison)), "", *(f"- {escape(line)}" for line in _coverage(comparison))]
     for one in comparison.regressions:
+        if not one.worst:
+            continue
         lines += ["", f"**{escape(one.metric + _part(one))}** lost most on:", ""]
         lines += [f"- {escape(line)}" for line in _worst(one)[:5]]
     if link:
@@ -201,7 +205,8 @@ def github(comparison: Comparison) -> str:
     lines = [f"::error title=steelyard: not comparable::{_command(line)}" for line in comparison.blockers]
     for one in comparison.regressions:
         worst = "; ".join(_worst(one)[:3])
-        words = f"{one.metric}{_part(one)} {signed(one.delta)} ({span(one.low, one.high)}), n {one.n}. Worst: {worst}"
+        words = f"{one.metric}{_part(one)} {signed(one.delta)} ({span(one.low, one.high)}), n {one.n}"
+        words += f". Worst: {worst}" if worst else f": {one.words(comparison.alpha)}"
         lines.append(f"::error title=steelyard: regression::{_command(words)}")
     lines += [
         f"::notice title=steelyard: better::{_command(f'{one.metric} {signed(one.delta)}, n {one.n}')}"

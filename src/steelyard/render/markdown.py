@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..report import Report
 from .stages import stages
-from .table import Table, estimates, facts, failures, remedies, slices
+from .table import Table, estimates, facts, failures, remedies, slices, undefined
 from .text import title
 from .where import where
 
@@ -32,7 +32,7 @@ def markdown_table(table: Table, *, shown: Callable[[str], str] = escape) -> lis
 
 
 def markdown(report: Report) -> str:
-    """Title, table of estimates, slices, failures, remedies, provenance."""
+    """Title, table of estimates, slices, failures and what is undefined, remedies, provenance."""
     lines = [f"# {escape(title(report))}", "", *markdown_table(estimates(report))]
     for name, table in slices(report):
         lines += ["", f"## {escape(name)}", "", *markdown_table(table)]
@@ -44,6 +44,7 @@ def markdown(report: Report) -> str:
         lines += ["", "## What it took", "", *markdown_table(took)]
     for heading, notes in (
         ("Failed", failures(report)),
+        ("Undefined", undefined(report)),
         ("Notes", report.warnings),
         ("First remedies", remedies(report)),
     ):

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ..errors import MissingExtra
+from ..errors import InputError, MissingExtra
 from ..records import Estimate
 from ..report import Report, digest_json
 from .files import write
@@ -20,6 +20,8 @@ PARTS = ("low", "high", "n", "undefined", "failed", "pass_rate")
 _LONGEST = 500
 """Characters of a parameter that every server takes."""
 
+_DETAIL = 160  # characters of what MLflow says
+
 
 def log(report: Report, *, run_name: str | None = None, experiment: str | None = None) -> str:
     """Log a report to the tracking server that MLflow is set to; the id of the run.
@@ -27,15 +29,26 @@ def log(report: Report, *, run_name: str | None = None, experiment: str | None =
     An active run takes it; else a run is made and ended. Every metric gives its value and ``.low``, ``.high``, ``.n``,
     ``.undefined``, ``.failed`` and ``.pass_rate``, as far as there are any; ``ndcg@10`` is called ``ndcg_at_10``, since
     MLflow takes no other signs. Parameters say what was weighed and how; ``report.json``, ``.md`` and ``.html`` are
-    the artifacts. Raises MissingExtra without MLflow.
+    the artifacts. Raises MissingExtra without MLflow, InputError where the tracking server cannot be used: the
+    environment variable MLFLOW_TRACKING_URI, or ``mlflow.set_tracking_uri``, names it. ``mlflow-skinny`` keeps no runs
+    in a database, which is MLflow's default: a server will do, or with MLFLOW_ALLOW_FILE_STORE=true a folder
+    (``file:./mlruns``).
     """
     mlflow = _mlflow()
     active = mlflow.active_run()
     if active is not None:
         return _logged(mlflow, report, active)
-    if experiment is not None:
-        mlflow.set_experiment(experiment)
-    with mlflow.start_run(run_name=run_name or report.system or None) as run:
+    try:
+        if experiment is not None:
+            mlflow.set_experiment(experiment)
+        started = mlflow.start_run(run_name=run_name or report.system or None)
+    except (mlflow.exceptions.MlflowException, ImportError) as error:
+        raise InputError(
+            f"MLflow cannot keep a run in {mlflow.get_tracking_uri()}: set MLFLOW_TRACKING_URI to a server"
+            f" (http://localhost:5000), or with MLFLOW_ALLOW_FILE_STORE=true to a folder (file:./mlruns):"
+            f" {str(error).partition('. ')[0].strip()[:_DETAIL]}"
+        ) from None
+    with started as run:
         return _logged(mlflow, report, run)
 
 

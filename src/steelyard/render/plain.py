@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 
+from ..errors import InputError
 from ..report import Report
 from .latex import latex
 from .markdown import markdown
@@ -15,6 +17,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def printed(report: Report, output_format: str, *, scale: float = 1.0) -> str:
     """The report as table, json, md, latex or csv (one row per estimate)."""
+    if not 0 < scale < math.inf:
+        raise InputError(f"--scale {scale:g}: a scale is above 0")
     if output_format == "json":
         return report.to_json().decode().rstrip("\n")
     if output_format == "md":

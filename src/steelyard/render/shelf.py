@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 
+from .. import trec_names
 from ..metric import Metric
 from ..names import Parameter, show
-from ..shelf import GROUPS, every, get_metric
+from ..shelf import GROUPS, ask_for, every, get_metric
 from .markdown import markdown_table
 from .table import Table, aligned
 
@@ -29,10 +30,25 @@ def _ours(text: str) -> str:
 
 
 def definition(name: str) -> str:
-    """All that is known of a metric, in each of its ways."""
+    """All that is known of a metric, in each of its ways; of a group, its members."""
+    if name.strip().casefold() in {*GROUPS, *trec_names.GROUPS}:
+        return _group(name.strip().casefold())
     found = get_metric(name)
     ways = [one for one in every() if one.name == found.name]
     return "\n\n".join(map(_definition, ways))
+
+
+def _group(name: str) -> str:
+    """The members of a group, each with its first line."""
+    ways: dict[str, list[str]] = {}
+    for one in every():
+        ways.setdefault(one.name, []).append(one.way)
+    members = [
+        (one.label, ", ".join(ways[one.metric.name]), (one.metric.doc.splitlines() or [""])[0])
+        for one in ask_for([name], judged=True)
+    ]
+    lines = [f"{name} is a group of {len(members)} metrics: -m {name} asks for all of them", ""]
+    return "\n".join([*lines, *aligned(Table(("metric", "way", "is"), members))])
 
 
 def _definition(metric: Metric) -> str:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..names import number_of
 from ..records import Estimate
 from ..report import MetricNote, Report
 
@@ -110,9 +111,11 @@ def facts(report: Report) -> list[tuple[str, str]]:
     usage = report.usage
     if usage.calls or usage.cached or usage.embedded:
         cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
-        guessed = f", usage estimated for {usage.estimated} calls" if usage.estimated else ""
+        guessed = f", usage estimated for {number_of(usage.estimated, 'call', 'calls')}" if usage.estimated else ""
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
-        pairs.append(("usage", f"{usage.calls} calls, {usage.cached} cached, {tokens}{cost}{guessed}"))
+        pairs.append(
+            ("usage", f"{number_of(usage.calls, 'call', 'calls')}, {usage.cached} cached, {tokens}{cost}{guessed}")
+        )
     return [(key, value) for key, value in pairs if value]
 
 
@@ -134,16 +137,27 @@ def remedies(report: Report, *, below: float = 0.5) -> list[str]:
 
 def failures(report: Report, *, most: int = 5) -> list[str]:
     """The reasons of failed cells, most frequent first, each with its first sample."""
-    seen: dict[tuple[str, str], list[str]] = {}
-    for label, column in report.columns.items():
-        for row, reason in column.failed.items():
-            seen.setdefault((label, reason), []).append(report.ids[row])
+    return _reasons(report, "failed", {label: one.failed for label, one in report.columns.items()}, most)
+
+
+def undefined(report: Report, *, most: int = 5) -> list[str]:
+    """The reasons of undefined cells, as for failures."""
+    return _reasons(report, "undefined", {label: one.undefined for label, one in report.columns.items()}, most)
+
+
+def _reasons(report: Report, what: str, columns: Mapping[str, Mapping[int, str]], most: int) -> list[str]:
+    seen: dict[tuple[str, str], list[int]] = {}
+    for label, cells in columns.items():
+        for row, reason in cells.items():
+            seen.setdefault((label, reason), []).append(row)
     ranked = sorted(seen.items(), key=lambda item: -len(item[1]))
     lines = [
-        f"{label}: {len(ids)} failed: {reason} (first: {min(ids, key=report.ids.index)})"
-        for (label, reason), ids in ranked[:most]
+        f"{label}: {len(rows)} {what}: {reason} (first: {report.ids[min(rows)]})"
+        for (label, reason), rows in ranked[:most]
     ]
-    return lines + ([f"… and {len(ranked) - most} more reasons"] if len(ranked) > most else [])
+    return lines + (
+        [f"… and {number_of(len(ranked) - most, 'more reason', 'more reasons')}"] if len(ranked) > most else []
+    )
 
 
 def width(text: str) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from ..names import number_of
 from ..report import Report
 from .stages import stages
-from .table import aligned, estimates, facts, failures, one_line, remedies, slices
+from .table import aligned, estimates, facts, failures, one_line, remedies, slices, undefined
 from .where import where
 
 
 def text(report: Report, *, scale: float = 1.0) -> str:
-    """Title, table of estimates, slices, failures, remedies, provenance."""
+    """Title, table of estimates, slices, failures and what is undefined, remedies, provenance."""
     lines = [title(report), "", *aligned(estimates(report, scale=scale))]
     for name, table in slices(report):
         lines += ["", name, *aligned(table)]
@@ -21,6 +22,7 @@ def text(report: Report, *, scale: float = 1.0) -> str:
         lines += ["", "what it took:", *aligned(took)]
     for heading, notes in (
         ("failed", failures(report)),
+        ("undefined", undefined(report)),
         ("notes", report.warnings),
         ("first remedies", remedies(report)),
     ):
@@ -34,6 +36,6 @@ def text(report: Report, *, scale: float = 1.0) -> str:
 
 def title(report: Report) -> str:
     """What was weighed and how much of it."""
-    what = "queries" if report.kind == "ranking" else "samples"
+    of = ("query", "queries") if report.kind == "ranking" else ("sample", "samples")
     name = " · ".join(filter(None, [report.system, report.dataset.name]))
-    return f"{name + ' · ' if name else ''}{report.n_samples} {what}"
+    return f"{name + ' · ' if name else ''}{number_of(report.n_samples, *of)}"

@@ -9,9 +9,11 @@ import msgspec
 
 from ..errors import UnknownName
 from ..exchanges import exchanges
+from ..labeller import visible
 from ..names import did_you_mean
 from ..records import Json, Sample
 from ..report import Report
+from .table import one_line
 
 
 def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None) -> str:
@@ -23,7 +25,7 @@ def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None)
     row = report.ids.index(sample)
     score, note = report.score(row, metric), report.notes[metric]
     value = "none" if score.value is None else repr(score.value)
-    lines = [f"{note.name} [{note.way}, revision {note.revision}] on {sample}: {value} ({score.status})"]
+    lines = [f"{note.name} [{note.way}, revision {note.revision}] on {one_line(sample)}: {value} ({score.status})"]
     if score.reason:
         lines.append(f"reason: {score.reason}")
     if score.parts is not None:
@@ -37,7 +39,7 @@ def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None)
         lines += ["", "evidence:", indent(_pretty(score.evidence), "  ")]
     if score.requests:
         lines += ["", *_requests(score.requests, ledger or _ledger_of(report))]
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def _ledger_of(report: Report) -> str | None:

@@ -11,6 +11,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 
 import msgspec
 
+from ..endpoint import unreachable
 from ..errors import AskFailed, InputError
 from ..judge import check_url, key_of
 from ..records import Json
@@ -94,6 +95,10 @@ class Http:
             reason = getattr(error, "reason", error)
             if isinstance(reason, TimeoutError):
                 raise AskFailed("timeout", f"no answer within {self.deadline:g} s") from None
+            if isinstance(error, URLError) and isinstance(reason, OSError):
+                place = urlsplit(self.url)
+                port = place.port or {"http": 80, "https": 443}[place.scheme]
+                raise AskFailed("connection", unreachable(place.hostname or "", port, reason)) from None
             raise AskFailed("connection", f"{type(reason).__name__}: {reason}") from None
         if len(raw) > MOST_BYTES:
             raise AskFailed("bad_output", f"the reply is larger than {MOST_BYTES} bytes")

@@ -1,0 +1,137 @@
+"""Whether the pieces of a report fit together: checked once, when it is read.
+
+Rules of this file: an error names the field as ``$.columns.token_f1.values``; a report that was written here always
+passes; checks are over whole columns, for reports are large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import NoReturn
+
+import numpy as np
+from msgspec.structs import replace
+
+from .errors import InputError
+from .pool import Column, FloatArray
+from .records import Estimate
+from .report import MetricNote, Report
+
+BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
+_WITHIN = 1e-9  # what a sum of floats may be beyond an end of its range
+_BOUNDED = ("mean", "geometric", "quantile")
+
+
+def check_report(report: Report, path: str | PathLike[str] | None) -> None:
+    """InputError where ids repeat, lengths differ, a number is out of its range, or something has no counterpart.
+
+    The cells of a part of a job have neither samples, notes nor estimates, and need none.
+    """
+    check_ids(report.ids, path, "$.ids")
+    if report.samples and [sample.id for sample in report.samples] != report.ids:
+        _fail(f"expected the {len(report.ids)} samples of the ids, in their order", path, "$.samples")
+    for label, column in report.columns.items():
+        note = report.notes.get(label)
+        check_column(column, len(report.ids), None if note is None else note.bounds, path, f"$.columns.{label}")
+    if report.samples or report.notes or report.estimates:
+        for label in report.columns:
+            for name, known in (("metrics", report.notes), ("estimates", report.estimates)):
+                if label not in known:
+                    _fail(f"nothing is said of the column {label!r}", path, f"$.{name}.{label}")
+    for label in report.notes:
+        if label not in report.columns:
+            _fail(f"the metric {label!r} has no column", path, f"$.columns.{label}")
+    _check_estimates(report.estimates, report.notes, path, "$.estimates")
+    for name, estimates in report.slices.items():
+        _check_estimates(estimates, report.notes, path, f"$.slices.{name}")
+    if "confidence" in report.policy:
+        _check_confidence(report.policy["confidence"], path, "$.policy.confidence")
+
+
+def check_ids(ids: Sequence[str], path: str | PathLike[str] | None, field: str) -> None:
+    """InputError where an id is there twice."""
+    if len(set(ids)) == len(ids):
+        return
+    seen: set[str] = set()
+    for one in ids:
+        if one in seen:
+            _fail(f"the id {one!r} is there more than once", path, field)
+        seen.add(one)
+
+
+def check_column(
+    column: Column, rows: int, bounds: tuple[float, float] | None, path: str | PathLike[str] | None, field: str
+) -> None:
+    """InputError where a column is of another length, has cells in no row, or values out of bounds."""
+    if len(column.values) != rows:
+        _fail(f"expected {rows} values, one for each id, found {len(column.values)}", path, f"{field}.values")
+    for name in BY_ROW:
+        cells = getattr(column, name)
+        if cells and not (min(cells) >= 0 and max(cells) < rows):
+            row = next(row for row in cells if not 0 <= row < rows)
+            _fail(f"row {row} is not there (there are {rows} ids)", path, f"{field}.{name}")
+    outside = beyond(column.values, bounds)
+    if outside is not None:
+        _fail(f"expected values {_range(bounds)}, found {outside:g}", path, f"{field}.values")
+
+
+def check_reasons(column: Column, path: str | PathLike[str] | None, field: str) -> None:
+    """InputError where a cell is not one of scored, undefined and failed."""
+    unscored = set(np.flatnonzero(np.isnan(column.values)).tolist())
+    both = column.undefined.keys() & column.failed.keys()
+    if odd := both or unscored ^ (column.undefined.keys() | column.failed.keys()):
+        _fail(f"row {min(odd)} is not one of scored, undefined and failed", path, field)
+
+
+def beyond(values: FloatArray, bounds: tuple[float, float] | None) -> float | None:
+    """The first value that is infinite or out of bounds.
+
+    >>> beyond(np.array([0.5, np.nan, 7.0]), (0.0, 1.0)), beyond(np.array([0.5, np.nan, 7.0]), None)
+    (7.0, None)
+    """
+    low, high = (-np.inf, np.inf) if bounds is None else (bounds[0] - _WITHIN, bounds[1] + _WITHIN)
+    odd = np.flatnonzero((values < low) | (values > high) | np.isinf(values))
+    return float(values[odd[0]]) if len(odd) else None
+
+
+def kept_note(note: MetricNote, column: Column | None, estimate: Estimate | None) -> MetricNote:
+    """A note as it is saved: of a rule that does not keep to its own bounds, none are told."""
+    values = np.empty(0) if column is None else column.values[np.isfinite(column.values)]
+    pooled = None if estimate is None else _pooled(estimate)
+    told = values if pooled is None else np.append(values, pooled)
+    return note if note.bounds is None or beyond(told, note.bounds) is None else replace(note, bounds=None)
+
+
+def _pooled(one: Estimate) -> float | None:
+    """The value of an estimate that lies within the bounds of its metric: one of a total need not."""
+    return one.value if one.pool.partition("(")[0] in _BOUNDED else None
+
+
+def _check_estimates(
+    estimates: Mapping[str, Estimate],
+    notes: Mapping[str, MetricNote],
+    path: str | PathLike[str] | None,
+    field: str,
+) -> None:
+    for label, one in estimates.items():
+        _check_confidence(one.confidence, path, f"{field}.{label}.confidence")
+        bounds, value = notes[label].bounds if label in notes else None, _pooled(one)
+        if value is not None and beyond(np.array([value]), bounds) is not None:
+            _fail(f"expected a value {_range(bounds)}, found {value:g}", path, f"{field}.{label}.value")
+        for name, count in (("n", one.n), ("undefined", one.undefined), ("failed", one.failed)):
+            if count < 0:
+                _fail(f"expected at least 0, found {count}", path, f"{field}.{label}.{name}")
+
+
+def _check_confidence(value: object, path: str | PathLike[str] | None, field: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        _fail(f"expected a number between 0 and 1, found {value!r}", path, field)
+
+
+def _range(bounds: tuple[float, float] | None) -> str:
+    return "that are finite" if bounds is None else f"from {bounds[0]:g} to {bounds[1]:g}"
+
+
+def _fail(message: str, path: str | PathLike[str] | None, field: str) -> NoReturn:
+    raise InputError(message, path=path, field=field)
