@@ -76,6 +76,14 @@ class Line:
         self._asked: object = None
         self._told = 0.0
 
+    def listen(self) -> None:
+        """Stop before anything is begun, where the job was stopped while this part waited."""
+        import ray
+
+        with suppress(ray.exceptions.RayError):  # a limiter that is just being restarted says it later
+            if ray.get(self.limiter.lease.remote(self.part, None, 0, None)).stop:
+                raise Stopped("the job was stopped")
+
     def __call__(self, *count: Any) -> None:  # noqa: ANN401
         """Told by the engine: pass it on now and then, without waiting, and hear whether to stop."""
         import ray
@@ -134,6 +142,7 @@ class Leases:
 def work(name: str, part: int, concurrency: int, urls: Sequence[str], limiter: Any) -> Done:  # noqa: ANN401
     """One part, in a worker."""
     line = Line(limiter, part)
+    line.listen()
     paces = {url: Leases(line, url) for url in urls}
     return run_part(folder_at(name), part, concurrency=concurrency, paces=paces, progress=line)
 
@@ -290,9 +299,7 @@ class _Driver:
 
         with suppress(ray.exceptions.RayError):
             self.tell(stop=True)
-            for ref in self.live:
-                ray.cancel(ref, recursive=False)
-            if self.live:
+            if self.live:  # an interrupt amid an import would spoil a worker for the next task: it is asked to stop
                 _, left = ray.wait(list(self.live), num_returns=len(self.live), timeout=_PATIENCE)
                 for ref in left:
                     ray.cancel(ref, force=True, recursive=False)
