@@ -12,25 +12,11 @@ from msgspec import Struct
 from .config import Config
 from .errors import InputError
 from .folder import Folder
-from .judgements import Compat, Duplicates, Missing, Ties, Undefined
+from .judgements import Policy
 from .records import Json, Sample, Usage
 
 FORMAT = "steelyard-job/1"
 _BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text
-
-
-class PolicySettings(Struct, frozen=True):
-    """How run files are read against judgements: the settings of ``judgements.Policy``."""
-
-    compat: Compat = "steelyard"
-    missing: Missing | None = None
-    undefined: Undefined | None = None
-    duplicates: Duplicates = "error"
-    ties: Ties = "docid"
-    drop_self: bool = False
-    relevance_level: float | None = None
-    judged_only: bool = False
-    depth: int | None = None
 
 
 class RankingJob(Struct, frozen=True):
@@ -39,7 +25,7 @@ class RankingJob(Struct, frozen=True):
     runs: list[str]
     qrels: str
     metrics: list[str]
-    policy: PolicySettings
+    policy: Policy
     pieces: list[tuple[int, int, int]]
     confidence: float = 0.95
     seed: int = 0

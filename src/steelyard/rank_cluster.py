@@ -20,7 +20,7 @@ from .evaluate_rankings import ranking_metrics, report_of
 from .folder import Folder
 from .join import Found, assemble
 from .judgements import Judgements, Policy
-from .parts import FORMAT, Done, Manifest, PolicySettings, RankingJob
+from .parts import FORMAT, Done, Manifest, RankingJob
 from .records import Json, Usage
 from .report import Report
 from .trec import judgements_of
@@ -54,7 +54,7 @@ def plan_rankings(
     qrels: Path,
     metrics: Iterable[str],
     *,
-    policy: PolicySettings,
+    policy: Policy,
     confidence: float = 0.95,
     seed: int = 0,
     buckets: int | None = None,
@@ -62,12 +62,11 @@ def plan_rankings(
     """Cut run files into pieces, unless that is done; about ``buckets`` of them in all."""
     sizes = [_size(path) for path in runs]
     wanted = [one.label for one in ranking_metrics(metrics)]
-    Policy(**msgspec.structs.asdict(policy))
     fingerprint: dict[str, Json] = {
         "runs": [[str(path.absolute()), size] for path, size in zip(runs, sizes, strict=True)],
         "qrels": str(qrels.absolute()),
         "metrics": list[Json](wanted),
-        "policy": msgspec.structs.asdict(policy),
+        "policy": msgspec.to_builtins(policy),
     }
     if folder.read("manifest.json") is not None:
         return Manifest.at(folder).same(fingerprint, folder)
@@ -167,7 +166,7 @@ def _check(kept: _Part, found: Found, path: str) -> None:
 
 
 def _judgements(ranking: RankingJob) -> tuple[Judgements, Policy]:
-    policy = Policy(**msgspec.structs.asdict(ranking.policy))
+    policy = ranking.policy
     rows = judgements_of(ranking.qrels, "utf-8")
     return (rows.with_self() if policy.drop_self else rows), policy
 

@@ -228,7 +228,7 @@ def test_what_is_wrong_with_the_run_ends_it(
 def test_run_files_are_weighed_on_a_cluster(nodes: list[Any], tmp_path: Path) -> None:
     """Pieces of a run file in workers: the report of the file read in one go."""
     from steelyard import evaluate_run
-    from steelyard.parts import PolicySettings
+    from steelyard.judgements import Policy
     from steelyard.rank_cluster import merge_rankings, plan_rankings
     from steelyard.ray_cluster import run_on_ray
 
@@ -238,7 +238,7 @@ def test_run_files_are_weighed_on_a_cluster(nodes: list[Any], tmp_path: Path) ->
     qrels.write_text("".join(f"q{query} 0 d{doc} {doc % 3}\n" for query in range(30) for doc in range(0, 33, 4)))
     folder = folder_at(str(tmp_path / "job"))
     metrics = ["ndcg@10", "err@20", "map"]
-    manifest = plan_rankings(folder, [run], qrels, metrics, policy=PolicySettings(), buckets=5)
+    manifest = plan_rankings(folder, [run], qrels, metrics, policy=Policy(), buckets=5)
     assert len(manifest.parts) == 5
     run_on_ray(folder, manifest.parts, workers=2)
     assert text(plain(merge_rankings(folder)[0])) == text(plain(evaluate_run(run, qrels, metrics)))

@@ -136,16 +136,23 @@ def test_failures_of_every_stage_are_samples() -> None:
     assert report.samples[0].metadata["comment"] == "fine"
 
 
+def claims_or_questions(ask: Ask) -> object:
+    """What a model says of the answer's claims and of the questions it answers; None for any other request."""
+    fields = ask.shape.__struct_fields__
+    if "claims" in fields:
+        return {"claims": ["Robert Stevenson built it."]}
+    if "questions" in fields:
+        return {"questions": ["Who built it?"] * 3, "noncommittal": False}
+    return None
+
+
 def test_a_language_model_as_judge() -> None:
     """A model judges by the judged metrics under the suite's names; without an embedder it is told what is missing."""
 
     def model(ask: Ask) -> object:
-        fields = ask.shape.__struct_fields__
-        if "claims" in fields:
-            return {"claims": ["Robert Stevenson built it."]}
-        if "questions" in fields:
-            return {"questions": ["Who built it?"] * 3, "noncommittal": False}
-        raise AskFailed("timeout", "late")
+        if (found := claims_or_questions(ask)) is None:
+            raise AskFailed("timeout", "late")
+        return found
 
     def same(texts: Any) -> list[list[float]]:
         return [[1.0, 0.0] for _ in texts]
@@ -163,12 +170,7 @@ def test_a_language_model_has_the_method_of_a_judge() -> None:
     """``judge(JudgeInput)`` gives the judged metrics; what is undefined is None, what fails is no number."""
 
     def model(ask: Ask) -> object:
-        fields = ask.shape.__struct_fields__
-        if "claims" in fields:
-            return {"claims": ["Robert Stevenson built it."]}
-        if "questions" in fields:
-            return {"questions": ["Who built it?"] * 3, "noncommittal": False}
-        return example_of(ask.shape)
+        return claims_or_questions(ask) or example_of(ask.shape)
 
     judge = replace(script(model), embedder=embedding_script(lambda texts: [[1.0, 0.0] for _ in texts]))
     case = JudgeInput("Who built it?", "Robert Stevenson built it.", "Robert Stevenson.")

@@ -110,14 +110,14 @@ def rank(
 
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     if job is not None:
-        from ..parts import PolicySettings
+        from ..judgements import Policy
         from ..rank_cluster import merge_rankings, plan_rankings
 
         if encoding != "utf-8":
             raise InputError("--encoding: the parts of a job are read as UTF-8")
         policy.pop("encoding")
         folder = job_options.folder()
-        settings = PolicySettings(**policy)
+        settings = Policy(**policy)
         manifest = plan_rankings(
             folder, runs, qrels, wanted, policy=settings, confidence=confidence, seed=seed, buckets=buckets
         )
