@@ -30,6 +30,7 @@ from .trec_blocks import (
     check_text,
     columns_of,
     groups_of,
+    paired,
     reader_of,
     reader_of_chunks,
     whole_queries,
@@ -156,7 +157,7 @@ def _fast_judgements(path: Path, encoding: str) -> Judgements:
         raise Odd
     if layout.tabs and any(_has_blank_ends(text, column) for column in (queries, docs)):
         raise Odd
-    keys = np.sort(text.hashes(queries) * np.uint64(3) + text.hashes(docs))
+    keys = np.sort(paired(text.hashes(queries), text.hashes(docs)))
     if (keys[1:] == keys[:-1]).any():  # a document judged twice, by all appearances
         raise Odd
     groups = groups_of(text, queries)

@@ -22,7 +22,7 @@ from steelyard.join import join
 from steelyard.judgements import Policy
 from steelyard.rankings import Rankings
 from steelyard.trec import load_rankings, read_qrels, read_run, write_qrels, write_run
-from steelyard.trec_blocks import ROOM, Column, Odd, Text
+from steelyard.trec_blocks import ROOM, Column, Ids, Odd, Text, paired
 from steelyard.trec_numbers import numbers_of
 
 RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2.5 t\nq2 Q0 c 1 1.0 t\n"
@@ -291,6 +291,19 @@ def test_what_is_no_number_is_odd(text: str) -> None:
     """Among numbers of the same length, where only one byte differs."""
     with pytest.raises(Odd):
         numbers_in(["1.5", text, "2.5"])
+
+
+def test_short_ids_in_pairs_have_hashes_of_their_own() -> None:
+    """Sums of the hashes of digits met often, and judgements of 70,000 queries were taken for repeated ones."""
+    chance = random.Random(1)
+    queries = [f"{one}" for one in chance.sample(range(1_100_000), 30_000) for _ in range(4)]
+    docs = [f"{one}" for one in chance.choices(range(8_841_823), k=len(queries))]
+    assert len({*zip(queries, docs, strict=True)}) == len(set(paired(hashes(queries), hashes(docs)).tolist()))
+
+
+def hashes(ids: list[str]) -> np.ndarray:
+    """The hashes of some ids."""
+    return Ids.of(ids).hashes()
 
 
 def numbers_in(texts: list[str]) -> np.ndarray:
