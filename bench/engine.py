@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, nargs="+", default=[16, 64])
     parser.add_argument("--deadline", type=float, default=3.0)
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the draw of faults, each a run")
     parser.add_argument("--scale", type=int)
     parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -91,8 +92,9 @@ def main() -> None:
 
 def run(url: str, samples: str, rule: str, concurrency: int, args: argparse.Namespace) -> None:
     """One measurement without faults, and one with them where they are asked for."""
-    for faults in [{}, FAULTS] if args.faults and rule != "bare loop" else [{}]:
-        post(url, "/_reset", {"faults": faults, "retry_after": 1.0, "hang_s": 600.0})
+    faulty = args.faults and rule != "bare loop"
+    for faults, seed in [({}, 0), *((FAULTS, seed) for seed in args.seeds if faulty)]:
+        post(url, "/_reset", {"faults": faults, "seed": seed, "retry_after": 1.0, "hang_s": 600.0})
         job = {"url": url, "samples": samples, "rule": rule, "concurrency": concurrency, "deadline": args.deadline}
         did = measured(job)
         server = json.load(urllib.request.urlopen(url + "/_stats"))
@@ -101,7 +103,7 @@ def run(url: str, samples: str, rule: str, concurrency: int, args: argparse.Name
         chat, chars = server["calls"].get("chat", 0), server["prompt_chars"]
         told = ", ".join(f"{status} {did[status]}" for status in ("ok", "undefined", "failed"))
         print(
-            f"{rule:13s} {'faults' if faults else '':6s} at {concurrency:3d}: {did['wall']:6.2f} s = "
+            f"{rule:13s} {f'faults {seed}' if faults else '':8s} at {concurrency:3d}: {did['wall']:6.2f} s = "
             f"{did['wall'] / ideal:5.3f} x ideal; {did['cpu'] / calls * 1000:.2f} ms CPU a call "
             f"({server['server_cpu_s'] / calls * 1000:.2f} of the endpoint); {calls} calls, "
             f"{server['max_in_flight']} at most in flight; a sample: {chat / args.samples:.2f} chat calls, "

@@ -2,7 +2,7 @@
 
 Rules of this file: equal questions are asked once. A reply that cannot be used is kept as evidence and asked for once
 more, with what was wrong with it; one that was cut off, once more with more room. What is still wrong then is a
-BadReply. Failures are not kept.
+BadReply, but where a judge breaks its replies rarely, no JSON at all is asked for a third time. Failures are not kept.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ UNHEEDED = 3
 LIKELY = 20
 """Tokens that might have stood in a place, of which the endpoint is to tell the chances."""
 
+BROKEN = frozenset({"malformed", "empty"})
+"""Kinds of replies that hold nothing to read."""
+
+RARE = 1 / 10
+"""The share of broken replies below which one more is an accident."""
+
 EXPECTED = 256
 """Tokens of a reply for a reservation, until real replies say more."""
 
@@ -65,6 +71,7 @@ class Asking:
         self.judge, self.endpoint, self.ledger, self.purse, self.offline = judge, endpoint, ledger, purse, offline
         self._identity = judge.identity
         self._heeded, self._unheeded = False, 0
+        self._usable = self._broken = 0
         self._in_flight: dict[str, asyncio.Future[Answered | Exception]] = {}
 
     async def ask(self, ask: Ask, trace: Trace) -> Struct:
@@ -127,8 +134,10 @@ class Asking:
             try:
                 reply = self._read(spoken.completion, ask)
                 self._heeded |= now == key
+                self._usable += 1
                 break
             except BadReply as error:
+                self._broken += error.kind in BROKEN
                 self._doubt(error, first=now == key)
                 self._keep_unusable(now, said, spoken.completion.text, error)
                 if error.kind == "truncated" and room == 1:
@@ -138,7 +147,7 @@ class Asking:
                     now = self.key(ask, said, trace.repeat)
                     if (known := self.kept(now, ask)) is not None:
                         return Answered(known.reply, (key, now))
-                else:
+                elif not (error.kind in BROKEN and attempts == 2 and self._broken < RARE * self._usable):
                     raise
         keys = (key,) if now == key else (key, now)
         self._keep(keys, (prompt, said), spoken, reply, attempts)

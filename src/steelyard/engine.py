@@ -27,6 +27,7 @@ from .embedding import Embedding
 from .endpoint import Endpoint
 from .errors import AskFailed, BadReply, InputError, SteelyardError, within
 from .flow import Ask, Request, Requests, outcome
+from .garbage import set_apart
 from .judge import LITELLM, LLMJudge, judge_of
 from .ledger import Keeper, Ledger
 from .pace import Pacing
@@ -121,7 +122,8 @@ class Engine:
         self._busy = True
         work = _Work(self)
         try:
-            yield from self._told(work.through(cells))
+            with set_apart():
+                yield from self._told(work.through(cells))
         finally:
             self._busy = False
             self.notes += [note for note in work.stop() if note not in self.notes]
@@ -174,6 +176,7 @@ class _Work:
         self.cells: deque[tuple[int, Cell]] = deque()
         self.loop = asyncio.new_event_loop()
         self.tasks: set[asyncio.Task[None]] = set()
+        self.turns: deque[asyncio.Future[None]] = deque()
         self.thread = threading.Thread(target=self._live, name="steelyard-engine", daemon=True)
         self.endpoints: dict[tuple[str, str], Endpoint] = {}
         judge, embedder, limits, offline = engine.judge, engine.embedder, (engine.ledger, engine.purse), engine.offline
@@ -284,22 +287,27 @@ class _Work:
 
     def _finish(self, result: Result | BaseException) -> None:
         """Hand a result over, together with others that finish at about the same time: waking a thread is dear."""
-        if not self.finished:
-            self.loop.call_later(0.0 if len(self.tasks) < _FEW else _TOGETHER, self._hand_over)
         self.finished.append(result)
+        if len(self.tasks) <= _FEW:
+            self._hand_over()
+        elif len(self.finished) == 1:
+            self.loop.call_later(_TOGETHER, self._hand_over)
 
     def _hand_over(self) -> None:
-        self.results.put(self.finished)
-        self.finished = []
+        if self.finished:
+            self.results.put(self.finished)
+            self.finished = []
 
     async def _drive(self, cell: Cell, trace: Trace) -> Outcome:
         """Play a rule to its end."""
+        await self._turn()
         flow = cell.start()
         try:
             wanted: Requests = next(flow)
             while True:
                 try:
                     got = await self._answer(wanted, trace)
+                    await self._turn()
                     trace.next_step()
                 except _Fatal:
                     raise
@@ -312,6 +320,24 @@ class _Work:
         if isinstance(found, Value) and not math.isfinite(found.value):
             raise ValueError(f"the rule returned {found.value}")
         return found
+
+    async def _turn(self) -> None:
+        """Wait until this rule may go on: one does in each round of the loop; calls go out in between.
+
+        Without it, a call that is ready to go waits for all rules whose answers came at the same moment.
+        """
+        turn: asyncio.Future[None] = self.loop.create_future()
+        self.turns.append(turn)
+        if len(self.turns) == 1:
+            self.loop.call_soon(self._next_turn)
+        await turn
+
+    def _next_turn(self) -> None:
+        turn = self.turns.popleft()
+        if not turn.done():
+            turn.set_result(None)
+        if self.turns:
+            self.loop.call_soon(self._next_turn)
 
     async def _answer(self, wanted: Requests, trace: Trace) -> object:
         if isinstance(wanted, list):

@@ -25,7 +25,8 @@ from .errors import InputError
 VERSION = 1
 DEFAULT = Path(".steelyard/ledger.sqlite")
 MEMORY = ":memory:"
-_TIDY = 1000  # rows after which SQLite's log is moved into the file
+_TIDY = 250  # rows after which SQLite's log is moved into the file
+_TRIES = 20  # to move all of it
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
   key TEXT PRIMARY KEY, judge TEXT, prompt TEXT, reply TEXT, parsed TEXT, finish TEXT, prompt_tokens INTEGER,
@@ -238,7 +239,12 @@ def _move(path: Path) -> None:
     with suppress(sqlite3.Error):  # it may be done later as well
         connection = sqlite3.connect(path, isolation_level=None)
         try:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            before = -1
+            for _ in range(_TRIES):
+                _, logged, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                if logged == before:  # nobody wrote meanwhile: the next writer begins the log anew
+                    break
+                before = logged
         finally:
             connection.close()
 

@@ -136,6 +136,25 @@ def test_a_bad_reply_is_asked_for_again_with_the_complaint(serve: Serve) -> None
     assert [bad.reply for bad in engine.ledger.unusable(result.requests[0])] == ['{"verdict": 3}']
 
 
+@pytest.mark.parametrize(("breaks", "calls", "kind"), [(2, 3, None), (3, 3, "malformed")])
+def test_a_judge_that_seldom_breaks_is_asked_a_third_time(serve: Serve, breaks: int, calls: int, kind: str) -> None:
+    """No JSON twice running befalls one call in thousands; it is no reason to lose a cell."""
+    broken: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Any:
+        prompt = body["messages"][0]["content"]
+        if "\nodd\n" in prompt and len(broken) < breaks:
+            broken.append(prompt)
+            return '{"verdict":'
+        return '{"reason": "r", "verdict": "yes"}'
+
+    engine = engine_of(serve(answer=answer), concurrency=1)
+    found = by_key(engine.run(cells(so, [*texts(40), "odd"])))
+    assert found["odd"].usage.calls == calls
+    assert broken[1:] == [broken[1]] * (breaks - 1)
+    assert (value(found["odd"]) == 1.0) if kind is None else (found["odd"].error.kind == kind)  # type: ignore[union-attr]
+
+
 def test_a_reply_cut_off_gets_more_room(serve: Serve) -> None:
     """The same prompt again with four times the tokens."""
 
