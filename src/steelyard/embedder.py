@@ -55,6 +55,11 @@ class Embedder:
         """What its vectors depend on, by which a ledger finds them."""
         return self._spelled(("dimensions",))
 
+    @property
+    def costs_unknown(self) -> bool:
+        """Whether an endpoint is called whose price was not given."""
+        return self.answer is None and self.price is None
+
     def body(self, texts: Sequence[str]) -> dict[str, Json]:
         """The parameters of a request."""
         body: dict[str, Json] = {"model": self.model, "input": list(texts), "encoding_format": "float"}

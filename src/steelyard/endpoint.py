@@ -328,6 +328,14 @@ def _refused_name(said: str, named: str, body: Mapping[str, Json]) -> str | None
     return None
 
 
+_BROKEN_OFF = {
+    "ServerDisconnectedError": "the endpoint closed the connection without an answer",
+    "ClientPayloadError": "the endpoint closed the connection in the middle of its answer",
+    "ClientConnectionResetError": "the endpoint closed the connection while it was asked",
+}
+"""What exceptions of the HTTP library mean, by their names: it is not loaded for this."""
+
+
 def unreachable(host: str, port: int | None, cause: BaseException) -> str:
     """What to say of an address that nobody answers at: its name, its port, and the reason that the system gives.
 
@@ -348,4 +356,4 @@ def _words(error: BaseException) -> str:
     if host := getattr(error, "host", None):
         cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
         return unreachable(host, getattr(error, "port", None), cause)
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return _BROKEN_OFF.get(type(error).__name__) or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

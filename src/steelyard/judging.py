@@ -108,6 +108,7 @@ class Judging:
             cost.embedded,
             cost.cost,
             unpriced=bool(cost.calls) and self.judge is not None and self.judge.answer is None and not self.judge.price,
+            embedding_unpriced=bool(cost.embedded) and self.embedder is not None and self.embedder.costs_unknown,
         )
 
     def _check(self, asked: Sequence[Asked]) -> None:

@@ -31,7 +31,10 @@ class PlanLine(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """The lines of a plan, and what it would cost where a judge is asked; ``unpriced`` if its price is not known."""
+    """The lines of a plan, and what it would cost where a judge is asked.
+
+    ``unpriced`` if the price of the judge is not known, ``embedding_unpriced`` if that of the embedder is not.
+    """
 
     lines: list[PlanLine]
     calls: int = 0
@@ -41,12 +44,16 @@ class Plan(Struct, frozen=True):
     embedded: int = 0
     cost: float | None = None
     unpriced: bool = False
+    embedding_unpriced: bool = False
 
     def unknown(self, remedy: str) -> str:
         """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is."""
-        if not self.unpriced:
+        remedies = [remedy] * self.unpriced
+        if self.embedding_unpriced:
+            remedies.append("give the embedder's price for a million tokens in its name, as in openai:MODEL#price=0.02")
+        if not remedies:
             return ""
-        return f"cost unknown{'' if self.cost is None else ' in part'}: {remedy}"
+        return f"cost unknown{'' if self.cost is None else ' in part'}: {'; '.join(remedies)}"
 
     def __str__(self) -> str:
         text = "\n".join(map(str, self.lines))

@@ -91,7 +91,8 @@ def _answers(entry: LlmEntry, samples: Sequence[Sample], ledger: Path | None) ->
     answerer = LLMAnswerer(entry.model, instruction=entry.instruction, ledger=ledger)
     questions = [sample.user_input or "" for sample in samples]
     told = answerer.reckon(questions, ["\n\n".join(sample.retrieved_contexts or ()) for sample in samples])
-    return _plan_of(told)
+    plan = _plan_of(told)
+    return replace(plan, unpriced=bool(plan.calls) and plan.cost is None)
 
 
 def _dense(chosen: Sequence[Variant]) -> list[DenseEntry]:
@@ -123,14 +124,14 @@ def _embeddings(entry: DenseEntry, texts: Mapping[str, str], samples: Sequence[S
 
     everything = [*passages, *questions]
     cells = [Cell(at, partial(rule, everything[at : at + 64])) for at in range(0, len(everything), 64)]
-    return _plan_of(Engine(embedder=embedder, ledger=ledger).estimate(cells))
+    plan = _plan_of(Engine(embedder=embedder, ledger=ledger).estimate(cells))
+    return replace(plan, embedding_unpriced=bool(plan.embedded) and embedder.costs_unknown)
 
 
 def _plan_of(told: Struct) -> Plan:
     """A reckoning as a plan without lines."""
     names = ("calls", "cached", "prompt_tokens", "completion_tokens", "embedded", "cost")
-    found = {name: getattr(told, name) for name in names}
-    return Plan([], **found, unpriced=bool(found["calls"]) and found["cost"] is None)
+    return Plan([], **{name: getattr(told, name) for name in names})
 
 
 def _plus(one: Plan, other: Plan) -> Plan:
@@ -144,4 +145,5 @@ def _plus(one: Plan, other: Plan) -> Plan:
         one.embedded + other.embedded,
         sum(costs) if costs else None,
         one.unpriced or other.unpriced,
+        one.embedding_unpriced or other.embedding_unpriced,
     )

@@ -121,7 +121,7 @@ def _filled(kind: inspect.Type, number: int, depth: int = 0) -> Json:
         case inspect.LiteralType():
             return kind.values[-1] if {"yes", "no"} <= set(kind.values) else kind.values[0]
         case inspect.BoolType():
-            return True
+            return False  # flags such as noncommittal are the exception, and end a rule early
         case inspect.IntType() | inspect.FloatType():
             return _within(kind)
         case inspect.StrType():

@@ -135,7 +135,9 @@ def test_several_draws_never_need_an_endpoint_that_gives_several(serve: Serve) -
 def test_each_answer_that_is_none_has_its_kind(serve: Serve, answers: list[Reply], kind: str, calls: int) -> None:
     """What can pass is tried again, what cannot is not."""
     server = serve(answer=scripted(*answers))
-    assert failure(server).kind == kind
+    failed = failure(server)
+    assert failed.kind == kind
+    assert ("the endpoint closed the connection without an answer" in str(failed)) == answers[0].drop
     assert server.calls == calls
 
 

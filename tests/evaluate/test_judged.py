@@ -203,6 +203,11 @@ def test_the_command_line_plans_asks_and_explains(
     assert len(plan) == 2
     assert invoke([*common, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[2] == "cost unknown: give --price IN,OUT (per million tokens)"
+    both = ["eval", "rows.jsonl", "-m", "answer_relevancy", "--judge", server.judge, "--embedder", server.judge]
+    assert invoke([*both, "--dry-run", "--price", "1,2"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("cost unknown in part: give the embedder's price")
+    assert invoke([*both[:-1], f"{server.judge}&price=0.02", "--dry-run", "--price", "1,2"]) == 0
+    assert "unknown" not in capsys.readouterr().out
     assert server.calls == 0
     assert invoke([*common, "--offline"]) == 3
     assert "offline" in capsys.readouterr().out
