@@ -34,6 +34,7 @@ def check_report(report: Report, path: str | PathLike[str] | None) -> None:
     for label, column in report.columns.items():
         note = report.notes.get(label)
         check_column(column, len(report.ids), None if note is None else note.bounds, path, f"$.columns.{label}")
+        check_reasons(column, path, f"$.columns.{label}")
     if report.samples or report.notes or report.estimates:
         for label in report.columns:
             for name, known in (("metrics", report.notes), ("estimates", report.estimates)):

@@ -218,6 +218,10 @@ def test_a_gate_is_for_reports() -> None:
         ),
         (lambda saved: saved["columns"]["em"].update(evidence={"3": {}}), "$.columns.em.evidence: row 3 is not there"),
         (lambda saved: saved["columns"]["em"].update(failed={"-1": "x"}), "$.columns.em.failed: row -1 is not there"),
+        (
+            lambda saved: saved["columns"]["em"]["values"].__setitem__(1, None),
+            "$.columns.em: row 1 is not one of scored",
+        ),
         (lambda saved: saved["ids"].__setitem__(1, "a"), "$.ids: the id 'a' is there more than once"),
         (lambda saved: saved["ids"].append("d"), "$.samples: expected the 4 samples"),
         (lambda saved: saved["samples"].pop(), "$.samples: expected the 3 samples"),
