@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "steelyard"
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 
 FLOORS = {
-    0: "errors records flow names trec_names garbage",
+    0: "errors records flow names trec_names",
     1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
         text language stopwords numerals scripts sentences labels shapes replies chances duplicates
         rankings judgements join placing

@@ -37,6 +37,9 @@ UNHEEDED = 3
 LIKELY = 20
 """Tokens that might have stood in a place, of which the endpoint is to tell the chances."""
 
+MOST = 3
+"""Calls for one question, whatever comes back."""
+
 BROKEN = frozenset({"malformed", "empty"})
 """Kinds of replies that hold nothing to read."""
 
@@ -140,14 +143,14 @@ class Asking:
                 self._broken += error.kind in BROKEN
                 self._doubt(error, first=now == key)
                 self._keep_unusable(now, said, spoken.completion.text, error)
-                if error.kind == "truncated" and room == 1:
+                if error.kind == "truncated" and room == 1 and attempts < MOST:
                     room = ROOM
                 elif now == key and error.kind not in {"truncated", "content_filter"}:
                     said = f"{prompt}\n\n{complaint(error, ask.shape)}"
                     now = self.key(ask, said, trace.repeat)
                     if (known := self.kept(now, ask)) is not None:
                         return Answered(known.reply, (key, now))
-                elif not (error.kind in BROKEN and attempts == 2 and self._broken < RARE * self._usable):
+                elif not (error.kind in BROKEN and attempts < MOST and self._broken < RARE * self._usable):
                     raise
         keys = (key,) if now == key else (key, now)
         self._keep(keys, (prompt, said), spoken, reply, attempts)

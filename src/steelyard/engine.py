@@ -27,7 +27,6 @@ from .embedding import Embedding
 from .endpoint import Endpoint
 from .errors import AskFailed, BadReply, InputError, SteelyardError, within
 from .flow import Ask, Request, Requests, outcome
-from .garbage import set_apart
 from .judge import LITELLM, LLMJudge, judge_of
 from .ledger import Keeper, Ledger
 from .pace import Pacing
@@ -119,11 +118,10 @@ class Engine:
         """Results as they finish, in no particular order. Cells are taken only as fast as results are."""
         if self._busy:
             raise InputError("this engine is running already: one engine does one run at a time")
-        self._busy = True
         work = _Work(self)
+        self._busy = True
         try:
-            with set_apart():
-                yield from self._told(work.through(cells))
+            yield from self._told(work.through(cells))
         finally:
             self._busy = False
             self.notes += [note for note in work.stop() if note not in self.notes]
@@ -280,7 +278,11 @@ class _Work:
             return
         except Exception as raised:  # noqa: BLE001 - a rule may raise anything, and it is this cell's failure alone
             error = raised
-        except (KeyboardInterrupt, SystemExit) as interrupt:
+        except asyncio.CancelledError as raised:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            error = RuntimeError(f"the rule raised {raised!r}")
+        except BaseException as interrupt:  # noqa: BLE001 - KeyboardInterrupt, pytest.fail: the caller's to decide
             self._finish(interrupt)
             return
         self._finish(Result(cell.key, found, error, trace.usage(), trace.requests, tuple(trace.flags), cell.repeat))

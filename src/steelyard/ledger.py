@@ -237,7 +237,7 @@ class Ledger:
 
 def _move(path: Path) -> None:
     with suppress(sqlite3.Error):  # it may be done later as well
-        connection = sqlite3.connect(path, isolation_level=None)
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
         try:
             before = -1
             for _ in range(_TRIES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -153,6 +154,53 @@ def test_a_judge_that_seldom_breaks_is_asked_a_third_time(serve: Serve, breaks: 
     assert found["odd"].usage.calls == calls
     assert broken[1:] == [broken[1]] * (breaks - 1)
     assert (value(found["odd"]) == 1.0) if kind is None else (found["odd"].error.kind == kind)  # type: ignore[union-attr]
+
+
+def test_no_question_is_asked_a_fourth_time(serve: Serve) -> None:
+    """Broken, broken, and then cut off: three calls."""
+    seen: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Any:
+        prompt = body["messages"][0]["content"]
+        if "\nodd\n" not in prompt:
+            return '{"reason": "r", "verdict": "yes"}'
+        seen.append(prompt)
+        cut = {"choices": [{"finish_reason": "length", "message": {"content": '{"reason": "r'}}]}
+        return '{"verdict":' if len(seen) < 3 else cut
+
+    found = by_key(engine_of(serve(answer=answer), concurrency=1).run(cells(so, [*texts(40), "odd"])))
+    assert found["odd"].error.kind == "truncated"  # type: ignore[union-attr]
+    assert len(seen) == 3
+
+
+class Mine(BaseException):
+    """What no rule should raise."""
+
+
+@pytest.mark.parametrize("raised", [Mine, GeneratorExit])
+def test_what_is_no_exception_ends_the_run(serve: Serve, raised: type[BaseException]) -> None:
+    """It reaches the caller, as pytest.fail in a rule should; nothing waits for ever."""
+
+    def rule(text: str) -> Flow:
+        if text == "odd":
+            raise raised
+        return (yield from so(text))
+
+    with pytest.raises(raised):
+        list(engine_of(serve()).run(cells(rule, [*texts(5), "odd"])))
+
+
+def test_a_rule_that_raises_cancelled_fails_alone(serve: Serve) -> None:
+    """It is no cancellation of the run."""
+
+    def rule(text: str) -> Flow:
+        if text == "odd":
+            raise asyncio.CancelledError
+        return (yield from so(text))
+
+    found = by_key(engine_of(serve()).run(cells(rule, [*texts(5), "odd"])))
+    assert "CancelledError" in str(found["odd"].error)
+    assert sum(one.error is None for one in found.values()) == 5
 
 
 def test_a_reply_cut_off_gets_more_room(serve: Serve) -> None:
