@@ -35,8 +35,8 @@ from .pool import Column
 from .rank_cluster import rank_part
 from .records import Json, Sample, Usage
 from .report import Report
-from .report_check import check_column, check_reasons
-from .report_json import decode
+from .report_check import BY_ROW, check_column
+from .report_json import as_run, decode
 from .run_config import dataset_in, embedder_in, judge_in, thresholds_in
 from .samples import iter_samples
 from .segments import Segments, compact
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .engine import Progress
 
 A_PART, MOST_PARTS = 200, 1024  # samples that a part has, about, and parts that a job has at most, if not told
-_BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "draws")
 TRANSIENT = frozenset(
     {
         *("rate_limited", "timeout", "connection", "server_error", "bad_answer", "not_run", "offline"),
@@ -203,7 +202,8 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
     for column in columns.values():
         _in_order(column)
     report = weighing.report(rows, columns, name=config.name, dataset=dataset_in(config))
-    report.usage, report.warnings = _told_apart(weighing, columns, run), list(warnings)
+    report.usage = as_run(usage_of(columns[one.label] for one in weighing.judged), run)
+    report.warnings = list(warnings)
     report.run = {"job": folder.name, "parts": len(manifest.parts), "ledger": folder.name, **run}
     for part in manifest.parts:
         compact(folder, f"ledger/{part:05}")
@@ -220,14 +220,6 @@ def _check_cells(cells: Report, weighing: Weighing, path: str) -> None:
         # A rule of the user's may go beyond the bounds that it has unless it says otherwise.
         bounds = wanted[label].bounds if wanted[label].rule.__module__.startswith(f"{__package__}.") else None
         check_column(column, len(cells.ids), bounds, path, f"$.columns.{label}")
-        check_reasons(column, path, f"$.columns.{label}")
-
-
-def _told_apart(weighing: Weighing, columns: Mapping[str, Column], run: Mapping[str, float]) -> Usage:
-    """The usage of all cells. Those of saved parts do not say what of it the ledger answered; the parts' totals do."""
-    usage = usage_of(columns[one.label] for one in weighing.judged)
-    cached = int(run["cached"])
-    return structs.replace(usage, calls=usage.calls - cached, cached=cached, seconds=run["seconds_asking"])
 
 
 def _weighing(config: Config) -> Weighing:
@@ -247,14 +239,15 @@ def _weighing(config: Config) -> Weighing:
 def _put(column: Column, part: Column, rows: Sequence[int], usages: dict[Usage, Usage]) -> None:
     """Put the cells of a part in their places. Equal usages become one: a million cells must fit."""
     column.values[rows] = part.values
-    for name in _BY_ROW:
+    for row, usage in part.usage.items():
+        part.usage[row] = usages.setdefault(usage, usage)
+    for name in BY_ROW:
         getattr(column, name).update({rows[row]: value for row, value in getattr(part, name).items()})
-    column.usage.update({rows[row]: usages.setdefault(usage, usage) for row, usage in part.usage.items()})
 
 
 def _in_order(column: Column) -> None:
     """Put the rows of a column that was put together of parts in their order."""
-    for name in (*_BY_ROW, "usage"):
+    for name in BY_ROW:
         setattr(column, name, dict(sorted(getattr(column, name).items())))
 
 

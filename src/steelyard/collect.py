@@ -133,7 +133,7 @@ def collect(
         keeping.finish()
     notes = reading.notes()
     if broken:
-        held = number_of(broken, "result", "results")
+        held = number_of(broken, "result")
         notes.append(f"{held} held halves of surrogate pairs, which became question marks")
     return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, notes, stages)
 
@@ -329,7 +329,7 @@ class _Reading:
         """What a reader of the report should know of the results."""
         notes = []
         if self.repeated:
-            repeated = number_of(self.repeated, "repeated document", "repeated documents")
+            repeated = number_of(self.repeated, "repeated document")
             notes.append(f"{repeated} in the results: each counts once, at its best rank")
         if self.by_chunk:
             one = "result is labelled by the id of its chunk, but counts as the document that it names as source"

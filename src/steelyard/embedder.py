@@ -44,7 +44,7 @@ class Embedder:
         check_url(self.url)
         if self.batch < 1:
             raise InputError(f"batch must be at least 1, not {self.batch}", field="embedder")
-        within("price", self.price or 0.0, 0)
+        within("price", self.price, 0)
 
     def __str__(self) -> str:
         """The embedder as ``embedder_of`` reads it."""

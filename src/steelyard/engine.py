@@ -97,7 +97,7 @@ class Engine:
             "deadline": deadline,
             "max_wait": max_wait,
         }.items():
-            within(name, 0 if value is None else value, 0)
+            within(name, value, 0)
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
         if budget is not None and self.judge is not None and self.judge.price is None:

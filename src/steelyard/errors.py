@@ -20,6 +20,9 @@ import traceback
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TypeVar
+
+Amount = TypeVar("Amount", bound=float | None)
 
 
 class SteelyardError(Exception):
@@ -126,8 +129,8 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {words}{place}"
 
 
-def within(name: str, value: float, low: float, high: float | None = None) -> float:
-    """A finite number from ``low`` to ``high``, or InputError that says which number it is.
+def within(name: str, value: Amount, low: float, high: float | None = None) -> Amount:
+    """A finite number from ``low`` to ``high``, or InputError that says which number it is; None is no number.
 
     >>> within("max_failed", 0.1, 0, 1)
     0.1
@@ -136,7 +139,7 @@ def within(name: str, value: float, low: float, high: float | None = None) -> fl
     ...
     steelyard.errors.InputError: budget=nan: must be at least 0
     """
-    if not low <= value <= (sys.float_info.max if high is None else high):
+    if value is not None and not low <= value <= (sys.float_info.max if high is None else high):
         raise InputError(
             f"{name}={value:g}: must be " + (f"at least {low:g}" if high is None else f"in [{low:g}, {high:g}]")
         )

@@ -196,7 +196,7 @@ def evaluate_retrieval(
         for query in report.ids
     ]
     if repeats:
-        repeated = names.number_of(repeats, "repeated document", "repeated documents")
+        repeated = names.number_of(repeats, "repeated document")
         report.warnings.append(f"{repeated} in the results: each counts once, at its best rank")
     if left_out := len(judged) - len(scorable):
         skipped = "without text or without a positive judgement"

@@ -122,10 +122,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {', '.join(close)}?" if close else f"choose from: {', '.join(names) or '(there are none)'}"
 
 
-def number_of(count: int, one: str, many: str) -> str:
-    """A count and what it counts, in words that agree with it.
+def number_of(count: int, one: str, many: str = "") -> str:
+    """A count and what it counts, in words that agree with it; ``many`` is the regular plural unless given.
 
     >>> number_of(1, "query has", "queries have"), number_of(2, "query has", "queries have")
     ('1 query has', '2 queries have')
+    >>> number_of(1, "query"), number_of(2, "query"), number_of(0, "row")
+    ('1 query', '2 queries', '0 rows')
     """
-    return f"{count} {one if count == 1 else many}"
+    if count == 1:
+        return f"1 {one}"
+    return f"{count} {many or (f'{one[:-1]}ies' if one.endswith('y') else f'{one}s')}"

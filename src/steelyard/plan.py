@@ -25,9 +25,7 @@ class PlanLine(Struct, frozen=True):
 
     def __str__(self) -> str:
         left_out = "; ".join(f"{count} skipped: {reason}" for reason, count in self.skipped.items())
-        return f"{self.metric} [{self.way}] on {number_of(self.rows, 'row', 'rows')}" + (
-            f" ({left_out})" if left_out else ""
-        )
+        return f"{self.metric} [{self.way}] on {number_of(self.rows, 'row')}" + (f" ({left_out})" if left_out else "")
 
 
 class Plan(Struct, frozen=True):
@@ -59,7 +57,7 @@ class Plan(Struct, frozen=True):
         text = "\n".join(map(str, self.lines))
         if self.calls or self.cached:
             price = "" if self.cost is None else f", about {self.cost:.4f}"
-            calls = number_of(self.calls, "call", "calls")
+            calls = number_of(self.calls, "call")
             text += (
                 f"\nabout {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
                 f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"

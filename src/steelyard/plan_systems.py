@@ -20,7 +20,7 @@ from .evaluate_samples import plan_rag
 from .flow import Flow, embed
 from .names import number_of
 from .plan import Plan, PlanLine
-from .records import Sample
+from .records import Sample, costs
 from .run_config import embedder_in, judge_in, ledger_in
 from .run_systems import read_data
 from .system_config import DenseEntry, HybridEntry, LlmEntry, SystemEntry, SystemsConfig, Variant, variants
@@ -47,10 +47,9 @@ def plan_systems(config: SystemsConfig, *, base: Path) -> SystemsPlan:
     texts = corpus.texts if corpus is not None else data.corpus or {}
     ledger = ledger_in(config, base)
     chosen = variants(config)
-    asked = number_of(len(data.samples), "question", "questions")
+    asked = number_of(len(data.samples), "question")
     told = [
-        f"{one.name}: {asked}, {number_of(one.k, 'result', 'results')} each"
-        + ("" if one.answerer is None else ", answered")
+        f"{one.name}: {asked}, {number_of(one.k, 'result')} each" + ("" if one.answerer is None else ", answered")
         for one in chosen
     ]
     plans = {(one.k, one.answerer is not None): Plan([]) for one in chosen}
@@ -135,7 +134,6 @@ def _plan_of(told: Struct) -> Plan:
 
 
 def _plus(one: Plan, other: Plan) -> Plan:
-    costs = [cost for cost in (one.cost, other.cost) if cost is not None]
     return Plan(
         [],
         one.calls + other.calls,
@@ -143,7 +141,7 @@ def _plus(one: Plan, other: Plan) -> Plan:
         one.prompt_tokens + other.prompt_tokens,
         one.completion_tokens + other.completion_tokens,
         one.embedded + other.embedded,
-        sum(costs) if costs else None,
+        costs(one.cost, other.cost),
         one.unpriced or other.unpriced,
         one.embedding_unpriced or other.embedding_unpriced,
     )

@@ -73,6 +73,11 @@ RagSample = Sample
 """The same record under its other name."""
 
 
+def costs(one: float | None, other: float | None) -> float | None:
+    """The sum of two costs; one that is not known counts nothing, and of two such the sum is not known either."""
+    return None if one is None and other is None else (one or 0.0) + (other or 0.0)
+
+
 class Usage(Struct, frozen=True, omit_defaults=True):
     """What requests cost. ``estimated`` counts calls whose endpoint sent no usage block."""
 
@@ -87,7 +92,6 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two usages; a cost that is unknown on both sides stays unknown."""
-        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
         return Usage(
             self.calls + other.calls,
             self.cached + other.cached,
@@ -95,7 +99,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             self.completion_tokens + other.completion_tokens,
             self.embedded + other.embedded,
             self.estimated + other.estimated,
-            cost,
+            costs(self.cost, other.cost),
             self.seconds + other.seconds,
         )
 

@@ -34,7 +34,7 @@ def check_report(report: Report, path: str | PathLike[str] | None) -> None:
     for label, column in report.columns.items():
         note = report.notes.get(label)
         check_column(column, len(report.ids), None if note is None else note.bounds, path, f"$.columns.{label}")
-        check_reasons(column, path, f"$.columns.{label}")
+        _check_reasons(column, path, f"$.columns.{label}")
     if report.samples or report.notes or report.estimates:
         for label in report.columns:
             for name, known in (("metrics", report.notes), ("estimates", report.estimates)):
@@ -77,7 +77,7 @@ def check_column(
         _fail(f"expected values {_range(bounds)}, found {outside:g}", path, f"{field}.values")
 
 
-def check_reasons(column: Column, path: str | PathLike[str] | None, field: str) -> None:
+def _check_reasons(column: Column, path: str | PathLike[str] | None, field: str) -> None:
     """InputError where a cell is not one of scored, undefined and failed."""
     unscored = set(np.flatnonzero(np.isnan(column.values)).tolist())
     both = column.undefined.keys() & column.failed.keys()

@@ -146,7 +146,7 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
         embedder=saved.embedder,
         policy=saved.policy,
         warnings=saved.warnings,
-        usage=_as_run(saved.usage, saved.run),
+        usage=as_run(saved.usage, saved.run),
         versions=saved.versions,
         run=saved.run,
         samples=saved.samples,
@@ -156,7 +156,7 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
     return report
 
 
-def _as_run(usage: Usage, run: Mapping[str, Json]) -> Usage:
+def as_run(usage: Usage, run: Mapping[str, Json]) -> Usage:
     """What was asked, with what of it was answered by the ledger told apart again, as the ``run`` block has it."""
     cached, seconds = run.get("cached"), run.get("seconds_asking")
     if isinstance(cached, int) and 0 <= cached <= usage.calls:

@@ -134,8 +134,6 @@ def report_at(place: str | PathLike[str], *, store: str | PathLike[str] = DEFAUL
     path = Path(place)
     if not fspath(place).strip():
         raise InputError("expected a report's file, folder or name (latest:main), found an empty name")
-    if path.is_dir():
-        return Report.load(path / "report.json")
-    if path.is_file() or path.suffix == ".json":
+    if path.is_dir() or path.is_file() or path.suffix == ".json":
         return Report.load(path)
     return Store(store).find(str(place))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from .records import costs
+
 if TYPE_CHECKING:
     from .engine import Progress
 
@@ -21,7 +23,6 @@ class Count(NamedTuple):
 
     def __add__(self, other: Count) -> Count:  # type: ignore[override]
         """The counts of two runs together."""
-        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
         return Count(
             self.done + other.done,
             self.undefined + other.undefined,
@@ -29,7 +30,7 @@ class Count(NamedTuple):
             self.calls + other.calls,
             self.cached + other.cached,
             self.tokens + other.tokens,
-            cost,
+            costs(self.cost, other.cost),
         )
 
 

@@ -61,17 +61,6 @@ def kind_of(value: object) -> str:
     return "a list" if isinstance(value, list | tuple) else type(value).__name__
 
 
-def counted(count: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "query"), counted(2, "query"), counted(0, "row")
-    ('1 query', '2 queries', '0 rows')
-    """
-    if count == 1:
-        return f"1 {what}"
-    return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"
-
-
 def plain_value(value: object) -> object:
     """The value without the wrapping of arrays and tables: lists for arrays, None for NaN and NA.
 

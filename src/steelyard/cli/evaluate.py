@@ -197,7 +197,7 @@ def _check(
     for name, share in shares.items():
         within(name, share, 0, 1)
     for name, amount in amounts.items():
-        within(name, 0 if amount is None else amount, 0)
+        within(name, amount, 0)
     for name, count in counts.items():
         within(name, count, 1)
 
@@ -259,9 +259,7 @@ def prices(text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     try:
-        price_in, price_out = (within("price", float(part), 0) for part in text.split(","))
-    except InputError:
-        raise
+        price_in, price_out = (float(part) for part in text.split(","))
     except ValueError:
         raise InputError(f"--price {text}: expected IN,OUT, such as 0.15,0.6") from None
-    return price_in, price_out
+    return within("price", price_in, 0), within("price", price_out, 0)

@@ -6,6 +6,8 @@ import sys
 import time
 from types import TracebackType
 
+from ..tally import Count
+
 QUIET_FOR = 1.0
 EVERY = 5.0
 
@@ -33,7 +35,7 @@ class Progress:
         self.started = time.monotonic()
         self.printed = self.started + QUIET_FOR - EVERY if not self.terminal else 0.0
         self.wrote = False
-        self.unsaid: tuple[int, int, int, int, int, int, float | None] | None = None
+        self.unsaid: Count | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -59,11 +61,11 @@ class Progress:
         """Show how far the work is, at most as often as a reader can follow; the last word is shown at the end."""
         now = time.monotonic()
         pause = 0.1 if self.terminal else EVERY
-        self.unsaid = (done, undefined, failed, calls, cached, tokens, cost)
+        self.unsaid = Count(done, undefined, failed, calls, cached, tokens, cost)
         if now - self.started >= QUIET_FOR and now - self.printed >= pause:
             self._show(self.unsaid, now)
 
-    def _show(self, state: tuple[int, int, int, int, int, int, float | None], now: float) -> None:
+    def _show(self, state: Count, now: float) -> None:
         self.printed, self.unsaid = now, None
         line = self.line(*state, now - self.started)
         if self.terminal:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import InputError, within
-from ..judgements import Compat, Duplicates, Missing, Ties, Undefined
+from ..judgements import Compat, Duplicates, Missing, Policy, Ties, Undefined
 from . import app
 from .evaluate import check_format
 from .job import Job
@@ -71,7 +71,7 @@ def rank(
     """Weigh run files against judgements: everything trec_eval measures, with n and an interval."""
     check_format(output_format, FORMATS)
     within("precision", precision, 0, 17)
-    within("buckets", 1 if buckets is None else buckets, 1)
+    within("buckets", buckets, 1)
     job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=False)
     as_trec = output_format == "trec_eval"
     if as_trec:
@@ -110,7 +110,6 @@ def rank(
 
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     if job is not None:
-        from ..judgements import Policy
         from ..rank_cluster import merge_rankings, plan_rankings
 
         if encoding != "utf-8":

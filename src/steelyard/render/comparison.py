@@ -99,13 +99,13 @@ def headline(comparison: Comparison) -> str:
         return f"NOT COMPARABLE: {len(comparison.blockers)} blockers"
     if comparison.regressions:
         names = ", ".join(dict.fromkeys(one.metric for one in comparison.regressions))
-        return f"FAIL: {number_of(len(comparison.regressions), 'regression', 'regressions')} ({names})"
+        return f"FAIL: {number_of(len(comparison.regressions), 'regression')} ({names})"
     better = ", ".join(dict.fromkeys(one.metric for one in comparison.improvements))
     return "pass: no regression" + (f"; better: {better}" if better else "")
 
 
 def _coverage(comparison: Comparison) -> list[str]:
-    lines = [f"{number_of(comparison.n_paired, 'sample', 'samples')} paired"]
+    lines = [f"{number_of(comparison.n_paired, 'sample')} paired"]
     for name, ids in (
         (comparison.baseline, comparison.only_baseline),
         (comparison.current, comparison.only_current),

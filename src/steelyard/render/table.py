@@ -111,11 +111,9 @@ def facts(report: Report) -> list[tuple[str, str]]:
     usage = report.usage
     if usage.calls or usage.cached or usage.embedded:
         cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
-        guessed = f", usage estimated for {number_of(usage.estimated, 'call', 'calls')}" if usage.estimated else ""
+        guessed = f", usage estimated for {number_of(usage.estimated, 'call')}" if usage.estimated else ""
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
-        pairs.append(
-            ("usage", f"{number_of(usage.calls, 'call', 'calls')}, {usage.cached} cached, {tokens}{cost}{guessed}")
-        )
+        pairs.append(("usage", f"{number_of(usage.calls, 'call')}, {usage.cached} cached, {tokens}{cost}{guessed}"))
     return [(key, value) for key, value in pairs if value]
 
 
@@ -155,9 +153,7 @@ def _reasons(report: Report, what: str, columns: Mapping[str, Mapping[int, str]]
         f"{label}: {len(rows)} {what}: {reason} (first: {report.ids[min(rows)]})"
         for (label, reason), rows in ranked[:most]
     ]
-    return lines + (
-        [f"… and {number_of(len(ranked) - most, 'more reason', 'more reasons')}"] if len(ranked) > most else []
-    )
+    return lines + ([f"… and {number_of(len(ranked) - most, 'more reason')}"] if len(ranked) > most else [])
 
 
 def width(text: str) -> int:
