@@ -51,14 +51,13 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
     prefix, _, rest = base.partition(".")
     if prefix in WAYS and rest:
         way, base = prefix, rest
-    base = alias(base)
-    found = _look_up(base, way) or _look_up(alias(base), way)
+    found = _look_up(base, way)
     if found is None:
         known = {name for name, _ in _all()}
-        raise UnknownName(f"unknown metric {text!r}: {names.did_you_mean(base, known | set(GROUPS))}")
+        raise UnknownName(f"unknown metric {text!r}: {names.did_you_mean(alias(base), known | set(GROUPS))}")
     bound = found.bind(params)
     if absent := bound.missing():
-        raise InputError(f"{base} needs {' and '.join(absent)}: write {base}({absent[0]}=…)")
+        raise InputError(f"{found.name} needs {' and '.join(absent)}: write {found.name}({absent[0]}=…)")
     return bound
 
 
@@ -96,20 +95,25 @@ def _spellings(label: str) -> tuple[str, ...]:
 def _preferred(text: str, *, judged: bool) -> str | None:
     if _file_and_name(text) is not None or trec_names.canonical(text) is not None:
         return None
-    base = alias(names.parse(text).base)
-    return "judged" if judged and _look_up(base, "judged") is not None else None
+    return "judged" if judged and _look_up(names.parse(text).base, "judged") is not None else None
 
 
 def _look_up(base: str, way: str | None) -> Metric | None:
-    """Load the shelf module by module until the name is found, so that a ranking never loads a judge's prompts."""
+    """Load the shelf module by module until the name is found, so that a ranking never loads a judge's prompts.
+
+    What a name is an alias of is asked after each module, since only the module that holds the metric tells it.
+    """
     known = registered()
+
+    def found(ways: Iterable[str]) -> Metric | None:
+        return next((known[name, one] for one in ways for name in (base, alias(base)) if (name, one) in known), None)
+
     first = [way] if way else ["ranking", "lexical"]
     for _ in _load_shelf():
-        for one in first:
-            if (base, one) in known:
-                return known[base, one]
+        if (one := found(first)) is not None:
+            return one
     _load_plugins(base)
-    return next((known[base, one] for one in (way and [way]) or WAYS if (base, one) in known), None)
+    return found([way] if way else WAYS)
 
 
 def _load_shelf() -> Iterator[str]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +59,33 @@ def test_every_metric_is_found_by_its_name_and_aliases() -> None:
         for name in (one.name, *one.aliases, *one.of_ten):
             members = ask_for([name if name == one.name or one.way == "ranking" else f"{one.way}.{name}"])
             assert {member.metric.name for member in members} == {one.name}, name
+
+
+FIRST = """
+import json, multiprocessing, sys
+from steelyard.shelf import ask_for
+
+def identity(asked):
+    name, judged = asked
+    return ask_for([name], judged=judged)[0].metric.identity
+
+with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+    json.dump(pool.map(identity, json.load(sys.stdin), chunksize=1), sys.stdout)
+"""
+"""Each name is looked up by a process that has loaded no metric before."""
+
+
+def test_a_name_means_the_same_metric_whatever_was_loaded_before() -> None:
+    """Where a quantity has two ways, the first name that a process looks up means what it means after all others."""
+    ways = Counter(one.name for one in every())
+    names = {name for one in every() if ways[one.name] > 1 for name in (one.name, *one.aliases)}
+    asked = [(name, judged) for name in sorted(names) for judged in (False, True)]
+    told = subprocess.run(
+        [sys.executable, "-c", FIRST], input=json.dumps(asked), stdout=subprocess.PIPE, check=True, text=True
+    )
+    later = [ask_for([name], judged=judged)[0].metric.identity for name, judged in asked]
+    assert dict(zip(asked, json.loads(told.stdout), strict=True)) == dict(zip(asked, later, strict=True))
+    assert later[asked.index(("Faithfulness", True))] == "judged.faithfulness"
 
 
 def test_a_miss_suggests_the_nearest() -> None:
