@@ -14,19 +14,19 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "steelyard"
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 
 FLOORS = {
-    0: "errors records flow names trec_names",
+    0: "errors misfits records flow names trec_names",
     1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
         text language stopwords numerals scripts sentences labels shapes replies chances duplicates
-        rankings judgements join placing
+        policy rankings judgements join placing
         english commonness placed passage_index laid mismatches correctness grounding calibrated ppi bradley_terry""",
     2: "batch metric metrics shelf",
     3: """ir_collections lines cells tables rows values fields case_rows intake samples dataset convert check
         trec trec_blocks trec_numbers trec_lines trec_scan trec_pieces trec_output beir
-        report report_check report_json store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder folder parts""",
+        report report_check report_json namesakes store config plan labels_file ragas_bridge testcases kinds corpus system_config anchoring anchors set_folder folder parts""",
     4: """ledger exchanges judge embedder local_embedder limiter pace purse segments endpoint litellm_endpoint trace asking embedding
         reckoning engine tally""",
     5: "systems loops calls collect",
-    6: """answer_quality agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison compare line_up tied_orders failures reasons
+    6: """answer_quality agree pooling judging evaluate_rankings evaluate_samples evaluate_system suite comparison blockers compare line_up tied_orders failures reasons
         gate run_config run_systems plan_systems weighing rank_cluster cluster ray_cluster corpus_check synthesis synthesize dataset_builder review demo
         calibration labelled thresholds calibrate label labeller jury prefer repeats drift""",
     7: "render cli pytest_plugin __init__ __main__",
@@ -43,6 +43,8 @@ SEAMS = {
     ("demo", "render"),
     ("report", "report_json"),  # which is the other half of report
     ("report", "__init__"),  # the version
+    ("report", "judge"),  # what of a judge's name its verdicts depend on, and of an embedder's
+    ("report", "embedder"),
     ("judge", "answer_quality"),  # a language model is a judge of answers as any other
 }
 
@@ -113,6 +115,17 @@ def test_importing_is_silent_and_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_command_line_loads_what_a_verb_needs() -> None:
+    """Saying its version, or what is wrong with a command, takes none of the libraries that compute."""
+    code = (
+        "import sys; from steelyard.cli import invoke; invoke(['--version']); "
+        "heavy = {'numpy', 'polars', 'scipy', 'pandas', 'aiohttp', 'jinja2', 'rapidfuzz'}; "
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_every_public_name_is_there() -> None:

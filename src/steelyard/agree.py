@@ -18,6 +18,7 @@ from .errors import InputError
 from .evaluate_samples import evaluate_rag
 from .records import Json, Sample
 from .samples import read_samples
+from .shelf import ask_for
 
 JUDGES = {
     "faithful": ("lexical.faithfulness",),
@@ -49,6 +50,7 @@ class Agreed(Struct, frozen=True):
     auc: Agreement
     balanced: Agreement
     rank: Agreement
+    way: str = ""
 
 
 class _Row(Struct, frozen=True):
@@ -99,7 +101,8 @@ def agree(
             scores = _differences(values[metric], seconds[metric]) if pairs else values[metric]
             limit = None if pairs else threshold
             agreed += _compared(name, one, metric, rows, scores, limit, how)
-    return agreed
+    ways = {metric: ask_for([metric], judged=False)[0].metric.way for metric in wanted}
+    return [structs.replace(one, way=ways[one.metric]) for one in agreed]
 
 
 def _scored(

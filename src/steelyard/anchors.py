@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from .anchoring import Found, Part, find, occurrences
 from .corpus import Corpus
+from .names import number_of
 from .placing import Stretch, flatten
 from .records import Sample, Span
 
@@ -352,7 +353,8 @@ def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:
     """Counts, and the first examples of what is no longer valid."""
     told = counts(labels)
     ids = sum(label.number is None for label in labels)
-    lines = [f"{ids} ids and {len(labels) - ids} spans: " + ", ".join(f"{n} {status}" for status, n in told.items())]
+    counted = f"{number_of(ids, 'id')} and {number_of(len(labels) - ids, 'span')}"
+    lines = [f"{counted}: " + ", ".join(f"{n} {status}" for status, n in told.items())]
     for status in STATUSES[1:]:
         some = [label for label in labels if label.status == status]
         lines += [f"  {label}" for label in some[:most]]
@@ -360,5 +362,6 @@ def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:
             lines.append(f"  … and {len(some) - most} more {status}")
     unknown = sum(label.note.startswith("taken at its word") for label in labels)
     if unknown:
-        lines.append(f"  {unknown} are taken at their word: their text is not known (give the corpus of then: --was)")
+        taken = number_of(unknown, "is taken at its word: its text", "are taken at their word: their text")
+        lines.append(f"  {taken} is not known (give the corpus of then: --was)")
     return lines

@@ -19,6 +19,7 @@ from .errors import AskFailed, BadReply
 from .flow import Ask, Weighed, printable
 from .judge import LLMJudge
 from .ledger import Entry, Keeper, Unusable, request_key
+from .misfits import sentence
 from .purse import Purse, tokens_of
 from .records import Json
 from .replies import Completion, complaint, read_reply
@@ -274,7 +275,7 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> Spoken:
     try:
         chat = msgspec.json.decode(raw, type=_Chat)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise AskFailed("bad_answer", f"the endpoint's answer is no chat completion: {error}") from None
+        raise AskFailed("bad_answer", f"the endpoint's answer is no chat completion: {sentence(error)}") from None
     if not chat.choices:
         completion = Completion(None, finish="no_choices")
     else:

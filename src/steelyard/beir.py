@@ -12,6 +12,7 @@ import msgspec
 from .errors import InputError
 from .judgements import identifier
 from .lines import read_lines, writing
+from .misfits import sentence
 from .records import Qrels
 from .trec import File, NotFound, find_qrels, read_qrels, shown
 
@@ -85,7 +86,9 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
         try:
             item = decoder.decode(line.data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise line.fault(path) or InputError(f"not a JSON object: {error}", path=path, line=line.number) from None
+            raise line.fault(path) or InputError(
+                f"not a JSON object: {sentence(error)}", path=path, line=line.number
+            ) from None
         key = item.get("_id", item.get("id"))
         if key is None:
             raise InputError("no _id", path=path, line=line.number)

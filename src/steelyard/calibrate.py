@@ -14,8 +14,9 @@ from .agreement import Agreement, How
 from .calibration import Calibrated, Calibration, Ceiling, Share
 from .errors import InputError
 from .krippendorff import krippendorff_alpha
-from .labelled import Labelled, by_system, check_baseline, doubts, join, label_of
+from .labelled import Labelled, by_system, check_baseline, doubts, join
 from .labels_file import Label, read_labels
+from .namesakes import label_of
 from .pool import FloatArray, groups, passes
 from .pooling import check_tag, clusters_of
 from .ppi import Corrected, corrected_difference, corrected_mean

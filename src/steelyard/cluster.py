@@ -29,6 +29,7 @@ from .errors import InputError
 from .folder import Folder
 from .judge import LLMJudge, judge_of
 from .judging import Judging, usage_of
+from .names import number_of
 from .pace import Pace, Pacing
 from .parts import FORMAT, Done, Manifest, samples_of, write_parts
 from .pool import Column
@@ -36,8 +37,8 @@ from .rank_cluster import rank_part
 from .records import Json, Sample, Usage
 from .report import Report
 from .report_check import BY_ROW, check_column
-from .report_json import as_run, decode
-from .run_config import dataset_in, embedder_in, judge_in, thresholds_in
+from .report_json import decode
+from .run_config import dataset_in, embedder_in, judge_in, weighing_in
 from .samples import iter_samples
 from .segments import Segments, compact
 from .tally import Tally
@@ -66,14 +67,14 @@ def plan(config: Config, folder: Folder, *, base: Path, buckets: int | None = No
     if folder.read("manifest.json") is not None:
         manifest = Manifest.at(folder).same(fingerprint_of(config), folder)
         if buckets not in (None, len(manifest.rows)):
-            raise InputError(f"the job has {len(manifest.rows)} buckets, not {buckets}", path=folder.name)
+            raise InputError(f"the job has {number_of(len(manifest.rows), 'bucket')}, not {buckets}", path=folder.name)
         if kept != manifest.config:
             manifest = structs.replace(manifest, config=kept)
             folder.write("manifest.json", msgspec.json.encode(manifest))
         return manifest
     if buckets is not None and buckets < 1:
         raise InputError(f"a job has at least 1 bucket, not {buckets}")
-    Weighing([one.name for one in settings(config)], judge=judge_in(config), thresholds=thresholds_in(config))
+    weighing_in(config)
     read = partial(iter_samples, config.data, fields=config.fields or None, encoding=config.encoding)
     if buckets is None:
         buckets = max(least, parts_for(sum(1 for _ in read())))
@@ -120,7 +121,7 @@ def run_part(
     config = manifest.settings
     samples = [sample for _, sample in samples_of(folder, manifest, part)]
     share = len(samples) / sum(manifest.rows)
-    weighing = _weighing(config)
+    weighing = weighing_in(config)
     ledger = Segments(folder, f"ledger/{part:05}")
     judging = Judging(
         judge=judge_in(config),
@@ -171,13 +172,13 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
     manifest = Manifest.at(folder)
     config = manifest.settings if config is None else config
     manifest.check_results(folder)
-    weighing = _weighing(config)
+    weighing = weighing_in(config)
     total = sum(manifest.rows)
     rows: list[Sample] = [Sample()] * total
     columns: dict[str, Column] = {}
     warnings: dict[str, None] = {}
     usages: dict[Usage, Usage] = {}
-    run: dict[str, float] = {"cached": 0, "seconds_asking": 0.0}
+    seconds = 0.0
     for part in manifest.parts:
         content = folder.read(f"results/{part:05}.json")
         assert content is not None
@@ -192,19 +193,16 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
         for label, column in cells.columns.items():
             _put(columns.setdefault(label, Column(np.full(total, np.nan))), column, places, usages)
         warnings.update(dict.fromkeys(cells.warnings))
-        for key in run:
-            value = cells.run.get(key, 0)
-            run[key] += value if isinstance(value, int | float) else 0
+        seconds += cells.usage.seconds
     if not all(sample.id for sample in rows):
-        raise InputError(
-            f"{sum(not one.id for one in rows)} samples are in no part: plan the job anew", path=folder.name
-        )
+        lost = number_of(sum(not one.id for one in rows), "sample is", "samples are")
+        raise InputError(f"{lost} in no part: plan the job anew", path=folder.name)
     for column in columns.values():
         _in_order(column)
     report = weighing.report(rows, columns, name=config.name, dataset=dataset_in(config))
-    report.usage = as_run(usage_of(columns[one.label] for one in weighing.judged), run)
+    report.usage = structs.replace(usage_of(columns[one.label] for one in weighing.judged), seconds=seconds)
     report.warnings = list(warnings)
-    report.run = {"job": folder.name, "parts": len(manifest.parts), "ledger": folder.name, **run}
+    report.run = {"job": folder.name, "parts": len(manifest.parts), "ledger": folder.name}
     for part in manifest.parts:
         compact(folder, f"ledger/{part:05}")
     return report
@@ -220,20 +218,6 @@ def _check_cells(cells: Report, weighing: Weighing, path: str) -> None:
         # A rule of the user's may go beyond the bounds that it has unless it says otherwise.
         bounds = wanted[label].bounds if wanted[label].rule.__module__.startswith(f"{__package__}.") else None
         check_column(column, len(cells.ids), bounds, path, f"$.columns.{label}")
-
-
-def _weighing(config: Config) -> Weighing:
-    return Weighing(
-        [one.name for one in settings(config)],
-        judge=judge_in(config),
-        embedder=embedder_in(config),
-        thresholds=thresholds_in(config),
-        by=config.by,
-        cluster=config.cluster,
-        repeats=config.repeats,
-        confidence=config.confidence,
-        seed=config.seed,
-    )
 
 
 def _put(column: Column, part: Column, rows: Sequence[int], usages: dict[Usage, Usage]) -> None:
@@ -291,4 +275,4 @@ def cells_of(manifest: Manifest, parts: Sequence[int]) -> int:
     """How many cells an engine has to score in some parts, at most; pieces of run files count as one each."""
     rows = sum(manifest.rows[part] for part in parts)
     config = manifest.config
-    return rows if config is None else len(_weighing(config).judged) * config.repeats * rows
+    return rows if config is None else len(weighing_in(config).judged) * config.repeats * rows

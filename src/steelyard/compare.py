@@ -13,14 +13,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from .blockers import blockers
 from .comparison import Change, Comparison, MetricDelta, Verdict
 from .errors import InputError, UnknownName, within
 from .names import did_you_mean
+from .namesakes import find_label, under_names_of
 from .pool import Column, FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
 from .power import detectable_effect
 from .reasons import reason_of
-from .records import Json
 from .repeats import delta_floor, drawn
 from .report import MetricNote, Report
 from .significance import holm, paired_test, sign_counts
@@ -30,10 +31,6 @@ NOISE = 1e-9
 """A change below it is rounding, never a change."""
 
 WORST = 10
-NOT_COMPARED = ("confidence", "seed", "repeats")
-"""Parts of a policy that change how sure a number is, not what it is."""
-ASK_NOBODY = ("ranking", "lexical", "measured", "custom")
-"""Ways that need no judge; one of their metrics that has requests asked an embedder."""
 
 
 def compare(
@@ -56,7 +53,9 @@ def compare(
     A regression is a drop of more than ``tolerance`` (absolute; ``tolerances`` per metric), or a lost population; with
     ``significant`` it must also be significant at ``alpha`` after Holm's adjustment over metrics and slices. Slices are
     compared for the tags in ``by``. More than ``max_failed`` failures, or another dataset, judge, policy, metric
-    revision or way are blockers: the result then has no verdict, and ``passed`` is False.
+    revision or way are blockers: the result then has no verdict, and ``passed`` is False. A judge or an embedder that
+    none of the compared metrics asks is no blocker, nor is another price. One metric under two names (``P@5``,
+    ``precision@5``) is one, and goes by its name in ``current``.
 
     >>> from steelyard import evaluate_run
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
@@ -67,10 +66,9 @@ def compare(
     (False, -0.25, 2)
     """
     _check_numbers(tolerance, tolerances, alpha, max_failed)
+    baseline = under_names_of(current, baseline)
     labels = _labels(current, baseline, metrics)
-    for name in tolerances or {}:
-        if name not in labels:
-            raise UnknownName(f"a tolerance for {name!r}: {did_you_mean(name, labels)}")
+    limits = _limits({**baseline.notes, **current.notes}, labels, tolerances)
     where = {one: row for row, one in enumerate(baseline.ids)}
     pairs = [(where[one], row) for row, one in enumerate(current.ids) if one in where]
     here = set(current.ids)
@@ -78,17 +76,17 @@ def compare(
     for part, kept in _parts(current, pairs, by).items():
         clusters = _clusters(current, cluster, kept)
         for label in labels:
-            limit = (tolerances or {}).get(label, tolerance)
+            limit = limits.get(label, tolerance)
             deltas.append(_delta(current, baseline, label, part, kept, limit, clusters, confidence, seed))
     adjusted = holm([one.p for one in deltas])
     deltas = [_judged(one, p, alpha=alpha, significant=significant) for one, p in zip(deltas, adjusted, strict=True)]
-    blockers = _blockers(current, baseline, labels, max_failed)
+    against = blockers(current, baseline, labels, max_failed)
     if not any(one.delta is not None or one.regression for one in deltas):
-        blockers.append("nothing to compare: no sample has a score of the same metric in both")
+        against.append("nothing to compare: no sample has a score of the same metric in both")
     return Comparison(
         baseline=baseline.system or "baseline",
         current=current.system or "current",
-        blockers=blockers,
+        blockers=against,
         deltas=deltas,
         notes=_notes(current, baseline, labels),
         n_paired=len(pairs),
@@ -110,10 +108,26 @@ def _check_numbers(tolerance: float, tolerances: Mapping[str, float] | None, alp
 
 def _labels(current: Report, baseline: Report, metrics: Sequence[str] | None) -> list[str]:
     known = list(dict.fromkeys([*baseline.columns, *current.columns]))
+    notes, asked = {**baseline.notes, **current.notes}, []
     for name in metrics or ():
-        if name not in known:
+        label = find_label(notes, name)
+        if label is None:
             raise UnknownName(f"no metric {name!r} in the reports: {did_you_mean(name, known)}")
-    return list(metrics) if metrics else known
+        asked.append(label)
+    return list(dict.fromkeys(asked)) or known
+
+
+def _limits(
+    notes: Mapping[str, MetricNote], labels: Sequence[str], tolerances: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Tolerances by the names that the metrics go by."""
+    found = {}
+    for name, limit in (tolerances or {}).items():
+        label = find_label(notes, name)
+        if label not in labels:
+            raise UnknownName(f"a tolerance for {name!r}: {did_you_mean(name, labels)}")
+        found[str(label)] = limit
+    return found
 
 
 def _parts(
@@ -252,55 +266,6 @@ def _judged(one: MetricDelta, adjusted: float | None, *, alpha: float, significa
     better = one.delta > one.tolerance + NOISE and sure
     verdict: Verdict = "worse" if worse else "better" if better else "same"
     return replace(one, p_adjusted=adjusted, verdict=verdict, regression=worse)
-
-
-def _blockers(current: Report, baseline: Report, labels: Sequence[str], max_failed: float) -> list[str]:
-    found = []
-    if current.dataset.digest != baseline.dataset.digest:
-        found.append(
-            f"another dataset: {baseline.dataset.digest or 'no digest'} before, {current.dataset.digest or 'none'} now"
-        )
-    for label in labels:
-        before, after = baseline.notes.get(label), current.notes.get(label)
-        if before is not None and after is not None:
-            found += [
-                f"{label} measured another way: {what} {was!r} before, {now!r} now"
-                for what, was, now in (
-                    ("name", before.name, after.name),
-                    ("way", before.way, after.way),
-                    ("revision", before.revision, after.revision),
-                    ("pool", before.pool, after.pool),
-                )
-                if was != now
-            ]
-    sides = (current, baseline)
-    judged = any(one.notes[label].way not in ASK_NOBODY for one in sides for label in labels if label in one.notes)
-    asked = judged or any(one.columns[label].requests for one in sides for label in labels if label in one.columns)
-    found += [
-        f"another {what}: {was} before, {now} now"
-        for what, was, now, matters in (
-            ("judge", baseline.judge, current.judge, judged),
-            ("embedder", baseline.embedder, current.embedder, asked),
-        )
-        if matters and was != now
-    ]
-    found += [
-        f"another policy: {key}={_shown(baseline.policy.get(key))} before, {_shown(current.policy.get(key))} now"
-        for key in sorted({*baseline.policy, *current.policy} - set(NOT_COMPARED))
-        if baseline.policy.get(key) != current.policy.get(key)
-    ]
-    for label in labels:
-        share = current.failed_share.get(label, 0.0)
-        if share > max_failed:
-            one = current.estimates[label]
-            found.append(
-                f"{label}: {one.failed} of {one.n + one.failed} failed ({share:.1%}; allowed {max_failed:.1%})"
-            )
-    return found
-
-
-def _shown(value: Json) -> str:
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _notes(current: Report, baseline: Report, labels: Sequence[str]) -> list[str]:

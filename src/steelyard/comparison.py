@@ -66,7 +66,13 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
         return self.delta is not None and self.noise is not None and abs(self.delta) <= self.noise
 
     def words(self, alpha: float = 0.05) -> str:
-        """The verdict in words: worse, better, no detectable change (below judge noise), too few samples, lost, new."""
+        """The verdict in words, and how sure it is.
+
+        ``worse`` and ``better`` stand alone where the difference is significant and beyond the tolerance; one of the
+        two is said otherwise (``worse, not significant``; ``worse, within the tolerance``). Neither is ``no
+        detectable change``; ``below judge noise`` is added where that alone may have made the difference. Or ``too
+        few samples``, ``lost its samples``, ``new``.
+        """
         if self.verdict in {"lost", "new"}:
             return "lost its samples" if self.verdict == "lost" else "new"
         if self.delta is None:
@@ -76,8 +82,11 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
         if self.n < 6 and self.p is not None and self.p > alpha:
             return "too few samples"  # fewer than 6 graded pairs cannot reach p = 0.05 either
         if self.p_adjusted is None or self.p_adjusted > alpha:
-            return "no detectable change" + (", below judge noise" if self.below_noise else "")
-        return "worse" if (self.delta or 0.0) < 0 else "better"
+            change = "no detectable change" if self.verdict == "same" else f"{self.verdict}, not significant"
+            return change + (", below judge noise" if self.below_noise else "")
+        if self.verdict == "same":
+            return ("worse" if self.delta < 0 else "better") + ", within the tolerance"
+        return self.verdict
 
 
 class Comparison(Struct, frozen=True, kw_only=True):

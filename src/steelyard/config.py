@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from .errors import InputError
+from .metric import Counting, NotNegative
+from .misfits import misfit
 from .names import Parameter, did_you_mean, parse, show
 
 Save = Literal["passed", "failed", "all"]
@@ -54,16 +55,16 @@ class Config(Struct, forbid_unknown_fields=True):
     fields: dict[str, str] = field(default_factory=dict)
     judge: str | JudgeSettings | None = None
     embedder: str | JudgeSettings | None = None
-    workers: int = 16
+    workers: Counting = 16
     by: str | list[str] = field(default_factory=list)
     cluster: str | None = None
-    max_failed: float = 0.0
-    repeats: int = 1
-    budget: float | None = None
-    max_calls: int | None = None
+    max_failed: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    repeats: Counting = 1
+    budget: NotNegative | None = None
+    max_calls: Annotated[int, Meta(ge=0)] | None = None
     ledger: str | None = None
     offline: bool = False
-    confidence: float = 0.95
+    confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     seed: int = 0
     encoding: str = "utf-8"
     outputs: Outputs = field(default_factory=Outputs)
@@ -89,8 +90,6 @@ def read_config(path: str | PathLike[str]) -> Config:
     plain = read_plain(source)
     config = checked(plain, Config, source)
     config.data = _beside(source, [config.data] if isinstance(config.data, str) else config.data)
-    if config.workers < 1:
-        raise InputError(f"expected at least 1, found {config.workers}", path=source, field="$.workers")
     if not config.metrics:
         raise InputError("expected at least one metric", path=source, field="$.metrics")
     settings(config, source)
@@ -168,10 +167,6 @@ _READERS: dict[str, Callable[[str, Path], object]] = {
 }
 
 
-_AT = re.compile(r" - at `(key in )?(?P<path>.+)`$")
-_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`")
-
-
 def checked(plain: object, kind: type[C], source: Path) -> C:
     """Plain data as a checked record; an unknown setting names the nearest one."""
     if not isinstance(plain, Mapping):
@@ -179,14 +174,10 @@ def checked(plain: object, kind: type[C], source: Path) -> C:
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
-        words = str(error)
-        place = _AT.search(words)
-        words = words[: place.start()] if place else words
-        where = place["path"] if place else "$"
-        if unknown := _UNKNOWN.search(words):
-            known = _settings_at(kind, where)
-            words = f"no such setting {unknown['name']!r}: {did_you_mean(unknown['name'], known)}"
-        raise InputError(f"{words[0].lower()}{words[1:]}", path=source, field=where) from None
+        words, where, unknown = misfit(error, plain)
+        if unknown is not None:
+            words = f"no such setting {unknown!r}: {did_you_mean(unknown, _settings_at(kind, where))}"
+        raise InputError(words, path=source, field=where) from None
 
 
 def _settings_at(kind: type[Config], where: str) -> tuple[str, ...]:
@@ -226,6 +217,8 @@ def _limit(given: Mapping[str, Parameter], key: str, place: str, source: str | P
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"expected a number, found {value!r}", path=source, field=f"{place}.{key}")
+    if not 0 <= value <= 1:
+        raise InputError(f"expected a number in [0, 1], found {value:g}", path=source, field=f"{place}.{key}")
     return float(value)
 
 

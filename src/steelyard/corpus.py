@@ -77,7 +77,8 @@ def _add_files(corpus: Corpus, folder: Path, encoding: str) -> None:
             continue
         _add_file(corpus, "/".join(parts), file, encoding)
     if others:
-        corpus.notes.append(f"{others} files that are no text ({', '.join(PLAIN)}) were left out")
+        some, plain = number_of(others, "file that is", "files that are"), ", ".join(PLAIN)
+        corpus.notes.append(f"left out: {some} no text ({plain})")
 
 
 def _add_file(corpus: Corpus, key: str, file: Path, encoding: str) -> None:

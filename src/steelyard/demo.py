@@ -12,11 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .beir import read_beir
+from .corpus import Corpus
 from .evaluate_rankings import evaluate_run
 from .evaluate_samples import evaluate_rag
 from .records import Sample, Span
 from .report import DatasetNote, Report
 from .samples import write_samples
+from .set_folder import write_set
 from .systems.bm25 import BM25
 from .systems.extractive import Extractive
 from .systems.overlap import Overlap
@@ -115,6 +117,7 @@ def run(out: Path) -> Sequence[Weighed]:
     from .render.files import write
 
     demo = load()
+    write_set(out / "data", demo.samples, Corpus("lighthouses", demo.corpus))
     weighed = []
     for system in (BM25(demo.corpus), Overlap(demo.corpus)):
         one = weigh(demo, system, system.name, out)

@@ -18,9 +18,11 @@ from .agreement import Agreement, accuracy, spearman
 from .compare import NOISE, compare
 from .comparison import Change, MetricDelta
 from .errors import InputError, within
-from .evaluate_samples import evaluate_rag
-from .labelled import join, label_of
+from .evaluate_samples import evaluate_rag, plan_rag
+from .labelled import join
 from .labels_file import Label, read_labels
+from .namesakes import label_of
+from .plan import Plan
 from .pool import FloatArray, passes
 from .report import Report
 from .significance import paired_test
@@ -100,12 +102,7 @@ def rejudge(
     progress: Progress | None = None,
 ) -> Report:
     """The anchor's samples and judged metrics again, by another judge or by what the same one is now."""
-    asked = [label for label, note in anchor.notes.items() if note.way == "judged"]
-    if not asked:
-        raise InputError("no metric of the report asks a judge: there is nothing that could drift")
-    if len(anchor.samples) < len(anchor.ids):
-        raise InputError("the report does not hold its samples, which are needed to judge them again")
-    repeats = anchor.policy.get("repeats")
+    asked, repeats = _again(anchor)
     notes = {label: anchor.notes[label] for label in asked}
     gates = {label: note.threshold for label, note in notes.items() if note.gates and note.threshold is not None}
     return evaluate_rag(
@@ -115,7 +112,7 @@ def rejudge(
         embedder=anchor.embedder,
         thresholds=gates,
         concurrency=concurrency,
-        repeats=repeats if isinstance(repeats, int) else 1,
+        repeats=repeats,
         budget=budget,
         max_calls=max_calls,
         ledger=ledger,
@@ -124,6 +121,32 @@ def rejudge(
         dataset=anchor.dataset.name,
         progress=progress,
     )
+
+
+def plan_rejudge(anchor: Report, judge: LLMJudge | str, *, ledger: str | Path | None = None) -> Plan:
+    """What ``rejudge`` would ask and cost. Nothing is asked."""
+    asked, repeats = _again(anchor)
+    return plan_rag(
+        anchor.samples, metrics=asked, judge=judge, embedder=anchor.embedder, ledger=ledger, repeats=repeats
+    )
+
+
+def check_labels(anchor: Report, labels: Sequence[Label], metric: str | None = None) -> None:
+    """InputError where labels are about no metric or no sample of the anchor: before anything is asked."""
+    asked, _ = _again(anchor)
+    for label, group in _by_metric(anchor, labels, metric or (asked[0] if len(asked) == 1 else "")).items():
+        join(anchor, label, group)
+
+
+def _again(anchor: Report) -> tuple[list[str], int]:
+    """The metrics of an anchor that ask a judge, and how often."""
+    asked = [label for label, note in anchor.notes.items() if note.way == "judged"]
+    if not asked:
+        raise InputError("no metric of the report asks a judge: there is nothing that could drift")
+    if len(anchor.samples) < len(anchor.ids):
+        raise InputError("the report does not hold its samples, which are needed to judge them again")
+    repeats = anchor.policy.get("repeats")
+    return asked, repeats if isinstance(repeats, int) else 1
 
 
 def drift(
@@ -236,16 +259,21 @@ def _same(anchor: Report, label: str, both: tuple[FloatArray, FloatArray]) -> Ag
     return accuracy(before, after)
 
 
+def _by_metric(anchor: Report, labels: Sequence[Label], about: str) -> dict[str, list[Label]]:
+    """Labels of samples by the metric that they are about."""
+    found: dict[str, list[Label]] = {}
+    for label in labels:
+        if not label.claim:
+            found.setdefault(label_of(anchor, label.metric or about), []).append(label)
+    return found
+
+
 def _people(
     anchor: Report, current: Report, labels: Sequence[Label], about: str, shared: Sequence[str], seed: int
 ) -> Mapping[str, BesidePeople]:
     """For each metric that people labelled, how often either judge's verdict is theirs."""
-    by_metric: dict[str, list[Label]] = {}
-    for label in labels:
-        if not label.claim:
-            by_metric.setdefault(label_of(anchor, label.metric or about), []).append(label)
     found = {}
-    for metric, group in by_metric.items():
+    for metric, group in _by_metric(anchor, labels, about).items():
         note = anchor.notes[metric]
         limit = note.threshold
         if metric not in shared or limit is None:

@@ -11,11 +11,11 @@ import msgspec
 
 from .errors import InputError, MissingExtra, WrongType, within
 from .flow import Vector
-from .judge import LITELLM, OPENAI, check_url, read_address, read_options, show_option, spell_address
+from .judge import LITELLM, OPENAI, check_url, read_address, read_options, read_spelling, show_option, spell_address
 from .records import Json
 from .vectors import cosine
 
-__all__ = ["Embedder", "cosine", "embedder_of", "embedding_script"]
+__all__ = ["Embedder", "cosine", "embedder_of", "embedding_script", "what_embeds"]
 
 EmbedTexts: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 
@@ -98,6 +98,22 @@ def embedder_of(given: Embedder | str) -> Embedder:
     if url == LITELLM:
         raise InputError("litellm is for judges: name the embedding endpoint itself (http://HOST/v1#MODEL)")
     return Embedder(model, url=url, **read_options(options, _Options, "embedder"))  # type: ignore[arg-type]
+
+
+def what_embeds(text: str) -> str:
+    """What vectors depend on, from what a report calls an embedder: by this two reports are compared. How many texts
+    go at once, prices and the name of the key's variable are left out.
+
+    >>> what_embeds("http://localhost:8000/v1/#bge&batch=32&price=0.02&dimensions=8")
+    'http://localhost:8000/v1#bge&dimensions=8'
+    """
+    if text == "local":
+        return str(import_module(".local_embedder", __package__).MODEL)
+    try:
+        url, model, options = read_spelling(text, "embedder")
+        return Embedder(model, url=url, **read_options(options, _Options, "embedder")).identity  # type: ignore[arg-type]
+    except InputError:
+        return text
 
 
 def _local() -> Embedder:

@@ -24,6 +24,7 @@ from .endpoint import Endpoint
 from .errors import AskFailed, BadReply
 from .flow import Embed, Vector, printable
 from .ledger import Keeper, request_key
+from .misfits import sentence
 from .purse import Purse, tokens_of
 from .trace import Trace
 
@@ -179,7 +180,7 @@ def read_vectors(raw: bytes, count: int) -> tuple[list[Vector], int | None]:
     try:
         answer = msgspec.json.decode(raw, type=_Embeddings)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise BadReply("embedding", f"the endpoint's answer holds no embeddings: {error}") from None
+        raise BadReply("embedding", f"the endpoint's answer holds no embeddings: {sentence(error)}") from None
     if len(answer.data) != count:
         raise BadReply("embedding", f"expected {count} vectors got {len(answer.data)}")
     placed: dict[int, Vector] = {}

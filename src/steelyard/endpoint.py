@@ -1,7 +1,8 @@
 """One address that is called over HTTP, politely: places, deadlines, retries, and what it refuses.
 
 Rules of this file: it knows no rules and no ledger. A deadline is for one call, not for its wait in the queue.
-Rate limits are waited out up to ``max_wait`` in all; other failures are tried a few times. A parameter
+Rate limits are waited out up to ``max_wait`` in all, and so is an endpoint that has answered and is away (it is started
+again, perhaps); other failures are tried a few times. Where nobody comes back, all requests fail at once. A parameter
 that the endpoint refuses by name is renamed or left out from then on, and noted. The key leaves only in the header
 of a call: what comes back is cleansed of it before anybody reads it.
 """
@@ -26,6 +27,7 @@ from msgspec import Struct
 from .errors import AskFailed, BadReply, InputError
 from .judge import OPENAI, key_of
 from .limiter import Limiter
+from .names import number_of
 from .pace import Pacing
 from .records import Json
 
@@ -39,6 +41,7 @@ TIMEOUTS = 3
 _HIDDEN = "***"
 _SHORT_KEY = 8
 _LONGEST_BACKOFF = 30.0
+_LOOK_AGAIN = 2.0  # whether somebody is there: costs nobody anything
 _NEEDED = frozenset({"model", "messages", "input"})
 _OTHER_WORDS = {"response_format": r"response_format|json_schema|structured outputs?", "encoding_format": "encoding"}
 _TOO_LONG = re.compile(
@@ -60,12 +63,18 @@ class Answer(Struct, frozen=True):
 
 
 class Trouble(Struct, frozen=True):
-    """Why a call brought nothing. ``pause`` is what the endpoint asked to wait for; ``again`` whether to try again."""
+    """Why a call brought nothing. ``pause`` is what the endpoint asked to wait for; ``again`` whether to try again;
+    ``away`` whether nobody was there to be asked."""
 
     kind: str
     message: str
     again: bool = False
     pause: float = 0.0
+    away: bool = False
+
+
+class Unreachable(ConnectionError):
+    """No connection was made."""
 
 
 class Refused(Exception):
@@ -91,7 +100,7 @@ class Endpoint:
         self.notes: list[str] = []
         self._key_names, self._key = key_of(url, key_env)
         self._turned_away: AskFailed | None = None
-        self._answered = False
+        self._answers = 0
         self._session: aiohttp.ClientSession | None = None
 
     def fitted(self, body: Mapping[str, Json]) -> dict[str, Json]:
@@ -110,7 +119,7 @@ class Endpoint:
     async def post(self, path: str, build: Build, *, rank: int = 0, seed: str = "") -> Answer:
         """Call until there is a good answer, or AskFailed. ``build`` makes the body anew for every call."""
         calls = failures = timeouts = 0
-        waited = 0.0
+        waited, answers = 0.0, self._answers
         while True:
             if self._turned_away is not None:
                 raise AskFailed(self._turned_away.kind, self._turned_away.message)
@@ -120,22 +129,24 @@ class Endpoint:
                 return answer
             if trouble is None:
                 continue
-            failures += trouble.kind != "rate_limited"
+            failures += not (trouble.kind == "rate_limited" or (trouble.away and self._answers))
             timeouts += trouble.kind == "timeout"
             delay = backoff(calls, seed, trouble.pause)
-            why = f"{trouble.message} ({calls} call{'s' * (calls > 1)})"
+            if trouble.away:
+                delay = min(delay, _LOOK_AGAIN)
+            why = f"{trouble.message} ({number_of(calls, 'call')})"
             if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
-                raise self._given_up(trouble.kind, why)
+                raise self._given_up(trouble, why, answers)
             if waited + delay > self.max_wait:
                 due = f"the next is due in {delay:.4g} s, max_wait is {self.max_wait:g} s"
-                raise AskFailed(trouble.kind, f"{why}; {due}")
+                raise self._given_up(trouble, f"{why}; {due}", answers)
             waited += delay
             await asyncio.sleep(delay)
 
-    def _given_up(self, kind: str, why: str) -> AskFailed:
-        """The failure of one request; where nobody has ever answered at the address, that of all requests."""
-        failed = AskFailed(kind, why)
-        if kind == "connection" and not self._answered:
+    def _given_up(self, trouble: Trouble, why: str, answers: int) -> AskFailed:
+        """The failure of one request; where nobody is there and nobody has answered since it began, that of all."""
+        failed = AskFailed(trouble.kind, why)
+        if trouble.away and answers == self._answers:
             self._turned_away = failed
         return failed
 
@@ -149,7 +160,7 @@ class Endpoint:
             started = time.perf_counter()
             body = self.fitted(build())
             status, headers, raw = await self._send(path, body)
-            self._answered = True
+            self._answers += 1
             if status == 200 and (trouble := self._in_disguise(raw)) is None:
                 self.limiter.succeeded(generation)
                 return None, Answer(raw, time.perf_counter() - started, calls + 1)
@@ -159,7 +170,8 @@ class Endpoint:
         except TimeoutError:
             trouble = Trouble("timeout", f"no answer within {self.deadline:g} s", again=True)
         except OSError as error:
-            trouble = Trouble("connection", self.cleansed(str(error) or type(error).__name__), again=True)
+            words = self.cleansed(str(error) or type(error).__name__)
+            trouble = Trouble("connection", words, again=True, away=isinstance(error, Unreachable))
         finally:
             self.limiter.leave()
         if trouble.kind in {"rate_limited", "timeout"}:
@@ -177,6 +189,8 @@ class Endpoint:
                 return response.status, response.headers, self._cleansed(await response.read())
         except TimeoutError:
             raise
+        except aiohttp.ClientConnectorError as error:
+            raise Unreachable(_words(error)) from None
         except (aiohttp.ClientError, ValueError) as error:
             raise ConnectionError(_words(error)) from None
 

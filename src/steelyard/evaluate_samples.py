@@ -14,8 +14,7 @@ from .plan import Plan, plan_of
 from .records import Sample, Score
 from .report import Report, stamp
 from .samples import read_samples
-from .shelf import ask_for
-from .weighing import Weighing, sorted_out
+from .weighing import Weighing
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -122,8 +121,7 @@ def plan_rag(
 ) -> Plan:
     """What ``evaluate_rag`` would do: metric by rows, skips with reasons, calls, tokens and cost. Nothing is asked."""
     rows = read_samples(samples, fields=fields)
-    named, _ = sorted_out(metrics)
-    asked = ask_for(named, judged=judge is not None)
+    asked = Weighing(metrics, judge=judge, embedder=embedder, repeats=repeats).asked
     if judge is None and embedder is None:
         return Plan(plan_of(asked, rows))
     from .judging import Judging

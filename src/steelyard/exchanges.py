@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from .folder import folder_at
 from .ledger import MEMORY, Keeper, Ledger
+from .names import number_of
 from .segments import Segments
 
 
@@ -49,7 +50,8 @@ def _exchange(ledger: Keeper, key: str) -> Exchange | None:
     bad = "; ".join(f"unusable reply ({one.kind}: {one.message}): {one.reply or ''}" for one in unusable)
     entry = ledger.reply(key)
     if entry is not None:
-        facts = f"{entry.prompt_tokens} + {entry.completion_tokens} tokens, {entry.attempts} attempts"
+        tokens = f"{entry.prompt_tokens} + {number_of(entry.completion_tokens, 'token')}"
+        facts = f"{tokens}, {number_of(entry.attempts, 'attempt')}"
         return Exchange(entry.prompt, entry.reply, f"{facts}; {bad}" if bad else facts)
     if unusable:
         return Exchange(unusable[-1].prompt, unusable[-1].reply or "", bad)

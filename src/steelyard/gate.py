@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from .errors import InputError, UnknownName, WrongType, within
-from .names import did_you_mean
+from .errors import InputError, WrongType, within
+from .namesakes import label_of
 from .pool import passes
 from .report import Report
 
@@ -45,9 +45,9 @@ def rules(
     for label, share in report.failed_share.items():
         if share > 0 or max_failed > 0:
             one = report.estimates[label]
-            text = f"{label} failed at most {max_failed:.1%}"
+            text = f"at most {max_failed:.1%} of samples may fail on {label}"
             found.append(
-                Rule(text, f"{one.failed} of {one.n + one.failed} ({share:.1%})", share <= max_failed, "failed")
+                Rule(text, f"{one.failed} of {one.n + one.failed} failed ({share:.1%})", share <= max_failed, "failed")
             )
     return found
 
@@ -59,7 +59,8 @@ def exit_code(found: list[Rule]) -> int:
 
 
 def _mean_rule(report: Report, label: str, limit: float) -> Rule:
-    one, note = report.estimates[_known(report, label)], report.notes[label]
+    column = label_of(report, label)
+    one, note = report.estimates[column], report.notes[column]
     sign = "≥" if note.higher_is_better else "≤"
     text = f"{label} {sign} {limit:g} on the {one.pool}"
     if one.value is None:
@@ -69,7 +70,7 @@ def _mean_rule(report: Report, label: str, limit: float) -> Rule:
 
 
 def _rate_rule(report: Report, label: str, limit: float) -> Rule:
-    one = report.estimates[_known(report, label)]
+    one = report.estimates[label_of(report, label)]
     if not 0 <= limit <= 1:
         raise InputError(f"pass rate {limit:g} for {label}: must be in [0, 1]")
     if one.threshold is None:
@@ -78,9 +79,3 @@ def _rate_rule(report: Report, label: str, limit: float) -> Rule:
     if one.pass_rate is None:
         return Rule(text, "no value: nothing was scored", False, "pass_rate")
     return Rule(text, f"{one.pass_rate:.1%} (n {one.n})", passes(one.pass_rate, limit), "pass_rate")
-
-
-def _known(report: Report, label: str) -> str:
-    if label not in report.estimates:
-        raise UnknownName(f"no metric {label!r} in the report: {did_you_mean(label, report.estimates)}")
-    return label

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, WrongType
-from .judgements import BoolArray, IntArray, Judgements, Policy, identifier, numbers
+from .judgements import BoolArray, IntArray, Judgements, identifier, numbers
+from .policy import Policy
 from .rankings import Counts, Rankings
 from .records import Qrels, Run
 

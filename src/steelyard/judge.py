@@ -18,6 +18,7 @@ import msgspec
 from . import names
 from .errors import InputError, MissingExtra, WrongType, within
 from .flow import Ask
+from .misfits import misfit
 from .records import Json
 
 if TYPE_CHECKING:
@@ -134,12 +135,39 @@ def judge_of(given: LLMJudge | str) -> LLMJudge:
         return given
     if not isinstance(given, str):
         raise WrongType(f"not a judge: {given!r} (a spelling such as openai:gpt-4o-mini, LLMJudge(…) or script(…))")
-    url, model, options = read_address(given, "judge")
-    if url == LITELLM and find_spec("litellm") is None:
+    judge = _read(*read_address(given, "judge"))
+    if judge.url == LITELLM and find_spec("litellm") is None:
         raise MissingExtra("litellm", extra="litellm")
+    return judge
+
+
+def _read(url: str, model: str, options: dict[str, str]) -> LLMJudge:
     extra = {name.removeprefix("extra."): _value(options.pop(name)) for name in [*options] if _is_extra(name)}
     known = read_options(options, _Options, "judge")
     return LLMJudge(model, url=url, extra=extra, **known)  # type: ignore[arg-type]
+
+
+def what_judges(text: str) -> str:
+    """What the verdicts of a judge depend on, from what a report calls it: by this two reports are compared.
+
+    Prices, the name of the key's variable, defaults that were written out and a slash at the end of an address are
+    left out; the window stays, since metrics divide what exceeds it. A jury is its judges, in any order. What is no
+    spelling of a judge stands for itself.
+
+    >>> what_judges("http://localhost:8000/v1/#llama&price=1,2&temperature=0")
+    'http://localhost:8000/v1#llama'
+    >>> what_judges("mean of openai:gpt-4o#price=1,2, openai:gpt-4o-mini") == what_judges(
+    ...     "mean of openai:gpt-4o-mini, openai:gpt-4o"
+    ... )
+    True
+    """
+    rule, of, seats = text.partition(" of ")
+    if of and " " not in rule:
+        return rule + of + ", ".join(sorted(map(what_judges, seats.split(", "))))
+    try:
+        return _spelled(_read(*read_spelling(text, "judge")), (*_ASKING, "window"))
+    except InputError:
+        return text
 
 
 class _Options(msgspec.Struct, omit_defaults=True):
@@ -194,14 +222,27 @@ def read_address(text: str, what: str) -> tuple[str, str, dict[str, str]]:
     else:
         ways = "openai:MODEL, http://HOST/v1#MODEL or litellm:PROVIDER/MODEL"
         raise InputError(f"unknown {what} {text!r}: write {ways}")
+    check_url(url)
+    return url.rstrip("/"), model, _split(tail, text, what)
+
+
+def read_spelling(text: str, what: str) -> tuple[str, str, dict[str, str]]:
+    """The same of what a report calls a judge or an embedder, which may have no address (``script:…``)."""
+    if text.startswith(("http://", "https://", "openai:", LITELLM)):
+        return read_address(text, what)
+    model, _, tail = text.partition("#")
+    return "", model, _split(tail, text, what)
+
+
+def _split(tail: str, text: str, what: str) -> dict[str, str]:
+    """The options of a spelling by their names."""
     options = {}
     for part in filter(None, tail.split("&")):
         name, equals, value = part.partition("=")
         if not equals:
             raise InputError(f"{part!r} in {text!r} is no option: write name=value", field=what)
         options[name] = value
-    check_url(url)
-    return url.rstrip("/"), model, options
+    return options
 
 
 def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: str) -> dict[str, object]:
@@ -217,7 +258,8 @@ def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: 
     try:
         typed = msgspec.convert(plain, shape, strict=False)
     except msgspec.ValidationError as error:
-        raise InputError(f"bad option: {error}", field=what) from None
+        words, place, _ = misfit(error, plain)
+        raise InputError(f"option {place.removeprefix('$.')}: {words}", field=what) from None
     return {name: getattr(typed, name) for name in options}
 
 

@@ -18,8 +18,9 @@ from .flow import Flow
 from .judge import LLMJudge, judge_of
 from .ledger import Keeper, ledger_path
 from .pace import Pacing
-from .plan import Plan, absent, plan_of
+from .plan import Asking, Plan, absent, plan_of
 from .pool import Column
+from .reckoning import Reckoning
 from .records import Json, Sample, Undefined, Usage, Value
 from .shelf import Asked
 
@@ -107,9 +108,17 @@ class Judging:
             cost.completion_tokens,
             cost.embedded,
             cost.cost,
-            unpriced=bool(cost.calls) and self.judge is not None and self.judge.answer is None and not self.judge.price,
-            embedding_unpriced=bool(cost.embedded) and self.embedder is not None and self.embedder.costs_unknown,
+            unpriced=self._unpriced(cost),
         )
+
+    def _unpriced(self, cost: Reckoning) -> frozenset[Asking]:
+        """Who would be asked at a price that is not known."""
+        unknown: set[Asking] = set()
+        if cost.calls and self.judge is not None and self.judge.answer is None and self.judge.price is None:
+            unknown.add("judge")
+        if cost.embedded and self.embedder is not None and self.embedder.costs_unknown:
+            unknown.add("embedder")
+        return frozenset(unknown)
 
     def _check(self, asked: Sequence[Asked]) -> None:
         """Whether there is somebody to ask, before the first request."""

@@ -16,8 +16,9 @@ import numpy as np
 from msgspec import Struct
 
 from .errors import InputError
-from .labelled import Unit, label_of, units_of
+from .labelled import Unit, units_of
 from .labels_file import Sheet
+from .namesakes import label_of
 from .pooling import check_tag
 from .records import Sample
 from .report import Report

@@ -9,9 +9,9 @@ import numpy as np
 from msgspec import Struct
 
 from .distributions import normal_cdf
-from .errors import InputError, UnknownName
+from .errors import InputError
 from .labels_file import Label
-from .names import did_you_mean, number_of
+from .names import number_of
 from .pool import FloatArray
 from .report import Report
 
@@ -76,27 +76,6 @@ def units_of(report: Report, metric: str, *, claims: bool = False) -> tuple[list
     if not units:
         raise InputError(f"{metric} has no claims in its evidence: label samples, not claims")
     return units, np.array(scores, dtype=np.float64)
-
-
-def label_of(report: Report, metric: str) -> str:
-    """The column that a label's metric means: its name in the report, with or without its way and parameters.
-
-    >>> from steelyard import evaluate_rag
-    >>> report = evaluate_rag([{"response": "a", "reference": "a"}], metrics=["token_f1"])
-    >>> label_of(report, ""), label_of(report, "lexical.token_f1")
-    ('token_f1', 'token_f1')
-    """
-    known = list(report.columns)
-    if not metric:
-        if len(known) == 1:
-            return known[0]
-        raise InputError(f"no metric is named: say which of {', '.join(known)} the labels are about (--metric)")
-    if metric in known:
-        return metric
-    for label, note in report.notes.items():
-        if metric in {note.name, f"{note.way}.{note.name}", label.partition(".")[2]}:
-            return label
-    raise UnknownName(f"no metric {metric!r} in the report: {did_you_mean(metric, known)}")
 
 
 def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool = False) -> Labelled:

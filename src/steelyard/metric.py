@@ -21,6 +21,7 @@ from msgspec import Meta
 from . import names
 from .batch import score_columns
 from .errors import InputError, UnknownName, WrongType
+from .misfits import misfit
 from .names import Parameter
 
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
@@ -48,6 +49,7 @@ class Metric:
     higher_is_better: bool = True
     bounds: tuple[float, float] | None = (0.0, 1.0)
     embeds: bool = False
+    may_embed: bool = False
     revision: int = 1
     aliases: tuple[str, ...] = ()
     of_ten: tuple[str, ...] = ()
@@ -137,7 +139,7 @@ def _checked(name: str, key: str, value: Parameter, hint: object) -> Parameter:
     try:
         checked: Parameter = msgspec.convert(value, hint, strict=True)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}({key}={value!r}): {str(error)[0].lower()}{str(error)[1:]}") from None
+        raise InputError(f"{name}({key}={value!r}): {misfit(error).words}") from None
     except TypeError:  # a hint that msgspec does not know: the rule checks for itself
         return value
     return checked
@@ -153,6 +155,7 @@ class Options(TypedDict, total=False):
     higher_is_better: bool
     bounds: tuple[float, float] | None
     embeds: bool
+    may_embed: bool
     revision: int
     aliases: Sequence[str]
     of_ten: Sequence[str]

@@ -12,7 +12,9 @@ from msgspec import Struct
 from .config import Config
 from .errors import InputError
 from .folder import Folder
-from .judgements import Policy
+from .misfits import sentence
+from .names import number_of
+from .policy import Policy
 from .records import Json, Sample, Usage
 
 FORMAT = "steelyard-job/1"
@@ -51,7 +53,9 @@ class Manifest(Struct, frozen=True):
         try:
             manifest = msgspec.json.decode(content, type=Manifest)
         except msgspec.DecodeError as error:
-            raise InputError(f"not the manifest of a job: {error}", path=f"{folder.name}/manifest.json") from None
+            raise InputError(
+                f"not the manifest of a job: {sentence(error)}", path=f"{folder.name}/manifest.json"
+            ) from None
         if manifest.format != FORMAT:
             raise InputError(f"written in {manifest.format!r}; this version reads {FORMAT!r}", path=folder.name)
         return manifest
@@ -80,9 +84,9 @@ class Manifest(Struct, frozen=True):
         """InputError where a part has no results."""
         there = set(folder.list("results"))
         if missing := [part for part in self.parts if f"{part:05}.json" not in there]:
-            some = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
-            which = f"{len(missing)} of {len(self.parts)} parts are not done: {some} (numbered from 0)"
-            raise InputError(which, path=folder.name)
+            some = ", ".join(f"{part:05}" for part in missing[:10]) + (", …" if len(missing) > 10 else "")
+            which = f"{len(missing)} of {number_of(len(self.parts), 'part')}"
+            raise InputError(f"not all is done, {which} to do: {some}", path=folder.name)
 
 
 class Done(Struct, frozen=True):
@@ -158,7 +162,9 @@ def samples_of(folder: Folder, manifest: Manifest, part: int) -> Iterator[tuple[
             words = (str(error).splitlines() or ["damaged"])[0]
             raise InputError(f"not a part of a job: {words}: plan it anew", path=f"{folder.name}/{place}") from None
     if count != manifest.rows[part]:
-        raise InputError(f"part {part} has {count} samples, the manifest says {manifest.rows[part]}", path=folder.name)
+        raise InputError(
+            f"part {part} has {number_of(count, 'sample')}, the manifest says {manifest.rows[part]}", path=folder.name
+        )
 
 
 def _place(part: int, number: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Literal, cast
 
 from msgspec import Struct, field
 
@@ -13,6 +13,14 @@ from .flow import Flow, outcome
 from .names import number_of
 from .records import Sample, Undefined
 from .shelf import Asked
+
+Asking = Literal["judge", "answerer", "embedder"]
+"""Who is asked for something that costs."""
+
+_REMEDIES = {
+    "answerer": "give the answerer's price per million tokens in its model, as in openai:MODEL#price=0.15,0.6",
+    "embedder": "give the embedder's price per million tokens in its name, as in openai:MODEL#price=0.02",
+}
 
 
 class PlanLine(Struct, frozen=True):
@@ -29,10 +37,7 @@ class PlanLine(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """The lines of a plan, and what it would cost where a judge is asked.
-
-    ``unpriced`` if the price of the judge is not known, ``embedding_unpriced`` if that of the embedder is not.
-    """
+    """The lines of a plan, and what it would cost where somebody is asked; ``unpriced`` are those without a price."""
 
     lines: list[PlanLine]
     calls: int = 0
@@ -41,14 +46,14 @@ class Plan(Struct, frozen=True):
     completion_tokens: int = 0
     embedded: int = 0
     cost: float | None = None
-    unpriced: bool = False
-    embedding_unpriced: bool = False
+    unpriced: frozenset[Asking] = frozenset()
 
     def unknown(self, remedy: str) -> str:
-        """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is."""
-        remedies = [remedy] * self.unpriced
-        if self.embedding_unpriced:
-            remedies.append("give the embedder's price for a million tokens in its name, as in openai:MODEL#price=0.02")
+        """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is.
+
+        ``remedy`` is how the price of the judge is given.
+        """
+        remedies = [words for one, words in {"judge": remedy, **_REMEDIES}.items() if one in self.unpriced]
         if not remedies:
             return ""
         return f"cost unknown{'' if self.cost is None else ' in part'}: {'; '.join(remedies)}"
@@ -56,7 +61,8 @@ class Plan(Struct, frozen=True):
     def __str__(self) -> str:
         text = "\n".join(map(str, self.lines))
         if self.calls or self.cached:
-            price = "" if self.cost is None else f", about {self.cost:.4f}"
+            least = "at least " if self.unpriced else ""
+            price = "" if self.cost is None else f", {least}about {self.cost:.4f}"
             calls = number_of(self.calls, "call")
             text += (
                 f"\nabout {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"

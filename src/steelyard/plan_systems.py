@@ -1,14 +1,16 @@
 """What a configuration of systems will ask, before it asks: questions, answers, embeddings, judgements and their cost.
 
-An estimate: what systems find and answer is not known, so the first documents of the corpus and the references stand
-for it.
+An estimate: what systems find and answer is not known, so passages of the corpus, others for each question, and the
+references stand for it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,9 +23,19 @@ from .flow import Flow, embed
 from .names import number_of
 from .plan import Plan, PlanLine
 from .records import Sample, costs
-from .run_config import embedder_in, judge_in, ledger_in
+from .run_config import embedder_in, judge_in, ledger_in, weighing_in
 from .run_systems import read_data
-from .system_config import DenseEntry, HybridEntry, LlmEntry, SystemEntry, SystemsConfig, Variant, variants
+from .system_config import (
+    OUTSIDE,
+    Bm25,
+    DenseEntry,
+    HybridEntry,
+    LlmEntry,
+    SystemEntry,
+    SystemsConfig,
+    Variant,
+    variants,
+)
 from .systems.chunks import Passages
 from .systems.llm_answerer import LLMAnswerer
 from .trace import Cell
@@ -43,6 +55,7 @@ class SystemsPlan(Struct, frozen=True):
 
 def plan_systems(config: SystemsConfig, *, base: Path) -> SystemsPlan:
     """What a run of a configuration would ask. Nothing is asked, and no system is made."""
+    weighing_in(config)
     data, corpus = read_data(config)
     texts = corpus.texts if corpus is not None else data.corpus or {}
     ledger = ledger_in(config, base)
@@ -52,38 +65,66 @@ def plan_systems(config: SystemsConfig, *, base: Path) -> SystemsPlan:
         f"{one.name}: {asked}, {number_of(one.k, 'result')} each" + ("" if one.answerer is None else ", answered")
         for one in chosen
     ]
-    plans = {(one.k, one.answerer is not None): Plan([]) for one in chosen}
-    for k, answered in plans:
-        plans[k, answered] = plan_rag(
-            _likely(data.samples, texts, k),
+    likely = {case: _likely(data.samples, texts, case) for case in {_case(one) for one in chosen}}
+    plans = {
+        case: plan_rag(
+            samples,
             metrics=[one.name for one in settings(config)],
             judge=judge_in(config),
             embedder=embedder_in(config),
             ledger=ledger,
             repeats=config.repeats,
         )
+        for case, samples in likely.items()
+    }
     total = Plan([])
     for variant in chosen:
-        total = _plus(total, plans[variant.k, variant.answerer is not None])
+        total = _plus(total, plans[_case(variant)])
         if isinstance(variant.answerer, LlmEntry):
-            total = _plus(total, _answers(variant.answerer, _likely(data.samples, texts, variant.k), ledger))
+            total = _plus(total, _answers(variant.answerer, likely[_case(variant)], ledger))
     for entry in _dense(chosen):
         total = _plus(total, _embeddings(entry, texts, data.samples, ledger))
-    return SystemsPlan(told, plans[chosen[0].k, chosen[0].answerer is not None].lines, total)
+    return SystemsPlan(told, plans[_case(chosen[0])].lines, total)
 
 
-def _likely(samples: Sequence[Sample], texts: Mapping[str, str], k: int) -> list[Sample]:
-    ids = list(texts)[:k] or ["a document"]
-    contexts = [texts[key] for key in ids if key in texts]
-    return [
-        replace(
-            sample,
-            response=(sample.references or [sample.user_input or ""])[0],
-            retrieved_contexts=contexts,
-            retrieved_ids=ids,
+class _Case(NamedTuple):
+    """What of a variant changes what is asked about its output."""
+
+    k: int
+    answered: bool
+    chunk: int | None
+    overlap: int
+
+
+def _case(variant: Variant) -> _Case:
+    answered = variant.answerer is not None or isinstance(variant.entry, OUTSIDE)
+    return _Case(variant.k, answered, *_chunks(variant.entry, variant.entries))
+
+
+def _chunks(entry: SystemEntry, entries: Mapping[str, SystemEntry]) -> tuple[int | None, int]:
+    """How a system cuts documents; a hybrid as the first of its parts does."""
+    if isinstance(entry, HybridEntry):
+        return _chunks(entries[entry.of[0]], entries)
+    return (entry.chunk, entry.overlap) if isinstance(entry, Bm25 | DenseEntry) else (None, 0)
+
+
+def _likely(samples: Sequence[Sample], texts: Mapping[str, str], case: _Case) -> list[Sample]:
+    """The samples as a system might leave them: the next passages of the corpus for each, and the reference with a
+    word more as the answer, since a judge reads equal texts once and real answers differ."""
+    passages = Passages(texts, case.chunk, case.overlap).chunks if texts else []
+    places = itertools.cycle(passages)
+    found = []
+    for sample in samples:
+        some = list(itertools.islice(places, min(case.k, len(passages))))
+        found.append(
+            replace(
+                sample,
+                response="Indeed: " + (sample.references or [sample.user_input or ""])[0] if case.answered else None,
+                retrieved_contexts=[one.text for one in some],
+                retrieved_ids=[one.doc for one in some] or ["a document"],
+            )
         )
-        for sample in samples
-    ]
+    return found
 
 
 def _answers(entry: LlmEntry, samples: Sequence[Sample], ledger: Path | None) -> Plan:
@@ -91,7 +132,7 @@ def _answers(entry: LlmEntry, samples: Sequence[Sample], ledger: Path | None) ->
     questions = [sample.user_input or "" for sample in samples]
     told = answerer.reckon(questions, ["\n\n".join(sample.retrieved_contexts or ()) for sample in samples])
     plan = _plan_of(told)
-    return replace(plan, unpriced=bool(plan.calls) and plan.cost is None)
+    return replace(plan, unpriced=frozenset({"answerer"} if plan.calls and plan.cost is None else ()))
 
 
 def _dense(chosen: Sequence[Variant]) -> list[DenseEntry]:
@@ -124,7 +165,7 @@ def _embeddings(entry: DenseEntry, texts: Mapping[str, str], samples: Sequence[S
     everything = [*passages, *questions]
     cells = [Cell(at, partial(rule, everything[at : at + 64])) for at in range(0, len(everything), 64)]
     plan = _plan_of(Engine(embedder=embedder, ledger=ledger).estimate(cells))
-    return replace(plan, embedding_unpriced=bool(plan.embedded) and embedder.costs_unknown)
+    return replace(plan, unpriced=frozenset({"embedder"} if plan.embedded and embedder.costs_unknown else ()))
 
 
 def _plan_of(told: Struct) -> Plan:
@@ -142,6 +183,5 @@ def _plus(one: Plan, other: Plan) -> Plan:
         one.completion_tokens + other.completion_tokens,
         one.embedded + other.embedded,
         costs(one.cost, other.cost),
-        one.unpriced or other.unpriced,
-        one.embedding_unpriced or other.embedding_unpriced,
+        one.unpriced | other.unpriced,
     )

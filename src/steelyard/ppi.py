@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .distributions import normal_quantile, student_quantile
 from .errors import InputError
+from .names import number_of
 from .resampling import FloatArray, IndexArray, units_of
 from .stats import Cluster, wilson
 
@@ -185,10 +186,12 @@ def _corrected(
     )
     rows = np.flatnonzero(used)
     if len(rows) < 2:
-        return _without(empty, f"{len(rows)} labels on scored samples: at least 2 are needed")
+        return _without(empty, f"{number_of(len(rows), 'label')} on scored samples: at least 2 are needed")
     names: Sequence[Hashable] = ["all"] * len(y) if strata is None else strata
     if len(names) != len(y):
-        raise InputError(f"{len(names)} strata for {len(y)} samples", field="strata")
+        raise InputError(
+            f"{number_of(len(names), 'stratum', 'strata')} for {number_of(len(y), 'sample')}", field="strata"
+        )
     held = _shares(names, scored, shares)
     codes, count = units_of([names[row] for row in rows.tolist()], len(rows))
     assert codes is not None

@@ -20,9 +20,10 @@ from msgspec.structs import replace
 from .bradley_terry import Strength, bradley_terry
 from .calibration import Share
 from .errors import InputError
-from .evaluate_samples import evaluate_rag
+from .evaluate_samples import evaluate_rag, plan_rag
 from .metrics.preference import OTHER
 from .names import number_of
+from .plan import Plan
 from .pool import groups
 from .pooling import check_tag
 from .records import Sample, Usage
@@ -144,20 +145,11 @@ def prefer(
     >>> found.win, found.tie, found.loss, found.position_bias.value, found.win_rate.value
     (0, 8, 0, 1.0, None)
     """
-    if len(systems) < 2:
-        raise InputError("two systems or more are compared")
-    if limit is not None and limit < 1:
-        raise InputError(f"limit={limit}: must be at least 1")
-    samples = {name: _samples(source, fields, limit) for name, source in systems.items()}
-    if empty := [name for name, rows in samples.items() if not rows]:
-        raise InputError(f"{empty[0]} has no samples")
     tags = (by,) if isinstance(by, str) else tuple(by or ())
+    samples, paired = _all_pairs(systems, fields, limit, tags)
     tally = Tally(progress)
     duels, warnings, usage, told = [], list[str](), Usage(), ""
-    for a, b in combinations(samples, 2):
-        pairs = _paired(a, samples[a], b, samples[b])
-        for tag in tags:
-            check_tag(tag, [sample.tags for sample in pairs])
+    for (a, b), pairs in paired.items():
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
         if lost:
             one, many = "sample stands on one side only and is", "samples stand on one side only and are"
@@ -188,6 +180,40 @@ def prefer(
         usage=usage,
         confidence=confidence,
     )
+
+
+def plan_prefer(
+    systems: Mapping[str, object],
+    judge: LLMJudge | str,
+    *,
+    fields: Mapping[str, str] | None = None,
+    by: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    ledger: str | Path | None = None,
+) -> dict[tuple[str, str], Plan]:
+    """What ``prefer`` would ask of each pair of systems, and cost. Nothing is asked."""
+    _, paired = _all_pairs(systems, fields, limit, (by,) if isinstance(by, str) else tuple(by or ()))
+    return {
+        names: plan_rag(pairs, metrics=["preference"], judge=judge, ledger=ledger) for names, pairs in paired.items()
+    }
+
+
+def _all_pairs(
+    systems: Mapping[str, object], fields: Mapping[str, str] | None, limit: int | None, tags: Sequence[str]
+) -> tuple[dict[str, dict[str, Sample]], dict[tuple[str, str], list[Sample]]]:
+    """The samples of each system, and the pairs of each two, all of them checked before anything is asked."""
+    if len(systems) < 2:
+        raise InputError("two systems or more are compared")
+    if limit is not None and limit < 1:
+        raise InputError(f"limit={limit}: must be at least 1")
+    samples = {name: _samples(source, fields, limit) for name, source in systems.items()}
+    if empty := [name for name, rows in samples.items() if not rows]:
+        raise InputError(f"{empty[0]} has no samples")
+    paired = {(a, b): _paired(a, samples[a], b, samples[b]) for a, b in combinations(samples, 2)}
+    for pairs in paired.values():
+        for tag in tags:
+            check_tag(tag, [sample.tags for sample in pairs])
+    return samples, paired
 
 
 def _samples(source: object, fields: Mapping[str, str] | None, limit: int | None) -> dict[str, Sample]:

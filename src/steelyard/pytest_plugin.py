@@ -14,6 +14,7 @@ from typing import Protocol
 import pytest
 
 from .gate import rules
+from .namesakes import label_of
 from .reasons import reason_of
 from .report import Report
 
@@ -99,14 +100,15 @@ def gate(baseline: str | None = None) -> AssertQuality:
 
 def worst(report: Report, label: str) -> list[str]:
     """The lowest scores of a metric (the highest where lower is better), one line each with its evidence in short."""
-    note = report.notes[label]
+    column = label_of(report, label)
+    note = report.notes[column]
     scored = [
         (value if note.higher_is_better else -value, row)
-        for row, value in enumerate(report.columns[label].values.tolist())
+        for row, value in enumerate(report.columns[column].values.tolist())
         if value == value  # noqa: PLR0124 - NaN is a row without a score
     ]
     return [
         f"  {label}: {report.ids[row]} scored {abs(value):.4f}" + (f": {why}" if why else "")
         for value, row in sorted(scored)[:WORST]
-        for why in [reason_of(report, row, label)]
+        for why in [reason_of(report, row, column)]
     ]

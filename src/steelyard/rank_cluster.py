@@ -19,8 +19,10 @@ from .errors import InputError
 from .evaluate_rankings import ranking_metrics, report_of
 from .folder import Folder
 from .join import Found, assemble
-from .judgements import Judgements, Policy
+from .judgements import Judgements
+from .misfits import sentence
 from .parts import FORMAT, Done, Manifest, RankingJob
+from .policy import Policy
 from .records import Json, Usage
 from .report import Report
 from .trec import judgements_of
@@ -148,7 +150,7 @@ def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[
         try:
             kept = msgspec.json.decode(content, type=_Part)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"not the results of a part: {error}", path=place) from None
+            raise InputError(f"not the results of a part: {sentence(error)}", path=place) from None
         _check(kept, found, place)
         found.run_id, found.ignored, found.duplicates = kept.run_id, kept.ignored, kept.duplicates
         found.ranks[kept.rows] = kept.ranks

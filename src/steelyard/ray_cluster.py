@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from .cluster import cells_of, run_part
 from .errors import MissingExtra, SteelyardError, Stopped
 from .folder import Folder, folder_at
+from .names import number_of
 from .pace import Bucket
 from .parts import Done, Manifest
 from .tally import Count
@@ -250,7 +251,9 @@ class _Driver:
             self.tell()
         if self.lost:
             some = "; ".join(f"part {part}: {why}" for part, why in sorted(self.lost.items())[:5])
-            raise Stopped(f"{len(self.lost)} parts could not be done ({some}); start the job again to go on")
+            raise Stopped(
+                f"{number_of(len(self.lost), 'part')} could not be done ({some}); start the job again to go on"
+            )
 
     def window(self) -> int:
         """How many parts are handed out: one a worker, or two a processor so that none waits for its next."""

@@ -1,8 +1,8 @@
 """What a run would ask, reckoned without asking.
 
 Rules of this file: nothing is sent and nothing is written. Replies that the ledger holds are used; for the others the
-rules are driven by plausible ones (three items a list, one sentence a text), so that all but the first requests of a
-rule are an estimate, as is every number of tokens.
+rules are driven by plausible ones (three items a list, one sentence a text, other texts for another request), so that
+all but the first requests of a rule are an estimate, as is every number of tokens.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class _Clerk:
 
     def total(self) -> Reckoning:
         done = self.sum
+        if self.judge is not None and self.judge.price is not None and (done.calls or done.cached):
+            done.cost = done.cost or 0.0
         if self.embedder is not None:
             done.calls += math.ceil(done.embedded / self.embedder.batch)
             done.prompt_tokens += self._embedded_tokens
@@ -93,7 +95,7 @@ class _Clerk:
         tokens = tokens_of(prompt)
         room_for(self.judge, tokens)
         try:
-            reply = example_of(ask.shape)
+            reply = example_of(ask.shape, key[:6])
         except msgspec.ValidationError as error:
             raise BadReply("wrong_schema", f"no example fits the shape: {error}") from None
         if new:

@@ -157,11 +157,14 @@ class Report:
 
     @property
     def fingerprint(self) -> dict[str, Json]:
-        """What must be equal for two reports to be compared."""
+        """What must be equal for two reports to be compared; a price changes nothing that was measured."""
+        from .embedder import what_embeds
+        from .judge import what_judges
+
         return {
             "dataset": self.dataset.digest,
-            "judge": self.judge,
-            "embedder": self.embedder,
+            "judge": None if self.judge is None else what_judges(self.judge),
+            "embedder": None if self.embedder is None else what_embeds(self.embedder),
             "policy": dict(self.policy),
         }
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from os import PathLike
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .errors import InputError
+from .misfits import misfit
 from .pool import Column, estimate
 from .records import Estimate, Json, Sample, Usage
 from .report import FORMAT, DatasetNote, MetricNote, Report
@@ -31,7 +33,6 @@ class _Column(Struct, omit_defaults=True):
     evidence: dict[int, dict[str, Json]] = field(default_factory=dict)
     parts: dict[int, tuple[float, float]] = field(default_factory=dict)
     requests: dict[int, list[str]] = field(default_factory=dict)
-    usage: dict[int, Usage] = field(default_factory=dict)
     draws: dict[int, list[float | None]] = field(default_factory=dict)
 
 
@@ -49,19 +50,25 @@ class _Saved(Struct, omit_defaults=True):
     embedder: str | None = None
     policy: dict[str, Json] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
     versions: dict[str, str] = field(default_factory=dict)
     k_values: tuple[int, ...] = ()
     samples: list[Sample] = field(default_factory=list)
-    run: dict[str, Json] = field(default_factory=dict)
+    run: dict[str, object] = field(default_factory=dict)
+
+
+class _Used(Struct):
+    """What a run paid, as a whole and cell by cell."""
+
+    usage: Usage = field(default_factory=Usage)
+    cells: dict[str, dict[int, Usage]] = field(default_factory=dict)
 
 
 def encode(report: Report) -> bytes:
-    """Our own shape. What differs between equal runs (cached counts, seconds) stands in the ``run`` block."""
-    usage = report.usage
-    run = dict(report.run)
-    if usage.cached or usage.seconds:
-        run |= {"cached": usage.cached, "seconds_asking": round(usage.seconds, 3)}
+    """Our own shape. What differs between equal runs (usage, seconds, command) stands in the ``run`` block."""
+    run: dict[str, object] = dict(report.run)
+    cells = {label: _by_row(column.usage) for label, column in report.columns.items() if column.usage}
+    if cells or report.usage != Usage():
+        run["used"] = _Used(replace(report.usage, seconds=round(report.usage.seconds, 3)), _without_seconds(cells))
     saved = _Saved(
         format=FORMAT,
         kind=report.kind,
@@ -79,7 +86,6 @@ def encode(report: Report) -> bytes:
         embedder=report.embedder,
         policy=dict(report.policy),
         warnings=report.warnings,
-        usage=_steady(usage),
         versions=report.versions,
         k_values=report.k_values,
         samples=report.samples,
@@ -88,32 +94,25 @@ def encode(report: Report) -> bytes:
     return msgspec.json.Encoder().encode_lines([saved])  # with its line end, and no copy of a large report
 
 
-def _is_steady(usage: Usage) -> bool:
-    return not usage.cached and not usage.seconds
+def _by_row(rows: dict[int, T]) -> dict[int, T]:
+    places = list(rows)
+    return rows if places == sorted(places) else {row: rows[row] for row in sorted(rows)}
 
 
-def _steadied(usages: dict[int, Usage]) -> dict[int, Usage]:
-    return {row: _steady(usage) for row, usage in usages.items()}
-
-
-def _steady(usage: Usage) -> Usage:
-    return msgspec.structs.replace(usage, calls=usage.calls + usage.cached, cached=0, seconds=0.0)
+def _without_seconds(cells: dict[str, dict[int, Usage]]) -> dict[str, dict[int, Usage]]:
+    """Usages of cells for the file, where many are equal but for their time."""
+    return {label: {row: replace(one, seconds=0.0) for row, one in rows.items()} for label, rows in cells.items()}
 
 
 def _saved(column: Column) -> _Column:
-    def keyed(rows: dict[int, T]) -> dict[int, T]:
-        places = list(rows)
-        return rows if places == sorted(places) else {row: rows[row] for row in sorted(rows)}
-
     return _Column(
         [None if math.isnan(value) else value for value in column.values.tolist()],
-        keyed(column.undefined),
-        keyed(column.failed),
-        keyed(column.evidence),
-        keyed(column.parts),
-        keyed(column.requests),
-        keyed(column.usage if all(map(_is_steady, column.usage.values())) else _steadied(column.usage)),
-        keyed(column.draws),
+        _by_row(column.undefined),
+        _by_row(column.failed),
+        _by_row(column.evidence),
+        _by_row(column.parts),
+        _by_row(column.requests),
+        _by_row(column.draws),
     )
 
 
@@ -129,13 +128,11 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
         return _from_plain(plain, path)
     if plain["format"] != FORMAT:
         raise InputError(f"written in {plain['format']!r}; this version reads {FORMAT!r}", path=path, field="format")
-    try:
-        saved = msgspec.convert(plain, _Saved, str_keys=True)
-    except msgspec.ValidationError as error:
-        raise InputError(f"not a whole report: {error}", path=path) from None
+    saved = _fitted(plain, _Saved, "$", path)
+    used = _fitted(saved.run.pop("used", {}), _Used, "$.run.used", path)
     report = Report(
         ids=saved.ids,
-        columns={label: _loaded(column) for label, column in saved.columns.items()},
+        columns={label: _loaded(column, used.cells.get(label, {})) for label, column in saved.columns.items()},
         notes=saved.metrics,
         estimates=saved.estimates,
         slices=saved.slices,
@@ -146,9 +143,9 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
         embedder=saved.embedder,
         policy=saved.policy,
         warnings=saved.warnings,
-        usage=as_run(saved.usage, saved.run),
+        usage=used.usage,
         versions=saved.versions,
-        run=saved.run,
+        run=cast("dict[str, Json]", saved.run),
         samples=saved.samples,
         k_values=saved.k_values,
     )
@@ -156,15 +153,15 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
     return report
 
 
-def as_run(usage: Usage, run: Mapping[str, Json]) -> Usage:
-    """What was asked, with what of it was answered by the ledger told apart again, as the ``run`` block has it."""
-    cached, seconds = run.get("cached"), run.get("seconds_asking")
-    if isinstance(cached, int) and 0 <= cached <= usage.calls:
-        usage = msgspec.structs.replace(usage, calls=usage.calls - cached, cached=cached)
-    return msgspec.structs.replace(usage, seconds=float(seconds)) if isinstance(seconds, int | float) else usage
+def _fitted(plain: object, kind: type[T], where: str, path: str | PathLike[str] | None) -> T:
+    try:
+        return msgspec.convert(plain, kind, str_keys=True)
+    except msgspec.ValidationError as error:
+        words, place, _ = misfit(error, plain)
+        raise InputError(f"not a whole report: {words}", path=path, field=place.replace("$", where, 1)) from None
 
 
-def _loaded(saved: _Column) -> Column:
+def _loaded(saved: _Column, usage: dict[int, Usage]) -> Column:
     return Column(
         np.array([math.nan if value is None else value for value in saved.values], dtype=np.float64),
         saved.undefined,
@@ -172,7 +169,7 @@ def _loaded(saved: _Column) -> Column:
         saved.evidence,
         saved.parts,
         saved.requests,
-        saved.usage,
+        usage,
         saved.draws,
     )
 

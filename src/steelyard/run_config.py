@@ -18,6 +18,7 @@ from .plan import Plan
 from .records import Json
 from .report import Report
 from .samples import read_samples
+from .weighing import Weighing
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -34,6 +35,7 @@ class Outcome(NamedTuple):
 
 def plan(config: Config, *, base: Path) -> Plan:
     """What a run would do and cost."""
+    weighing_in(config)
     samples = read_samples(config.data, fields=config.fields or None, encoding=config.encoding)
     return plan_rag(
         samples,
@@ -49,6 +51,7 @@ def run(
     config: Config, *, base: Path, rates: Mapping[str, float] | None = None, progress: Progress | None = None
 ) -> Outcome:
     """Score, pool, hold against the thresholds, and write the outputs (relative to ``base``)."""
+    weighing_in(config)
     report = evaluate_rag(
         read_samples(config.data, fields=config.fields or None, encoding=config.encoding),
         metrics=[one.name for one in settings(config)],
@@ -75,9 +78,9 @@ def run(
 
 def held(report: Report, config: Config, folder: Path) -> Outcome:
     """A report held against the thresholds of its configuration, and written into a folder with the outputs."""
-    asked = settings(config)
-    rates = {one.name: one.pass_rate for one in asked if one.pass_rate is not None}
-    found = rules(report, thresholds=thresholds_in(config), pass_rates=rates, max_failed=config.max_failed)
+    found = rules(
+        report, thresholds=thresholds_in(config), pass_rates=pass_rates_in(config), max_failed=config.max_failed
+    )
     write(report, config, folder, found)
     return Outcome(report, found)
 
@@ -85,6 +88,27 @@ def held(report: Report, config: Config, folder: Path) -> Outcome:
 def thresholds_in(config: Config) -> dict[str, float]:
     """The thresholds of a configuration by metric."""
     return {one.name: one.threshold for one in settings(config) if one.threshold is not None}
+
+
+def pass_rates_in(config: Config) -> dict[str, float]:
+    """The shares of samples that must pass, by metric."""
+    return {one.name: one.pass_rate for one in settings(config) if one.pass_rate is not None}
+
+
+def weighing_in(config: Config) -> Weighing:
+    """What samples are weighed on; InputError for a limit that no report could be held to."""
+    return Weighing(
+        [one.name for one in settings(config)],
+        judge=judge_in(config),
+        embedder=embedder_in(config),
+        thresholds=thresholds_in(config),
+        pass_rates=pass_rates_in(config),
+        by=config.by,
+        cluster=config.cluster,
+        repeats=config.repeats,
+        confidence=config.confidence,
+        seed=config.seed,
+    )
 
 
 def endpoints_in(config: Config) -> dict[str, str]:

@@ -16,7 +16,7 @@ from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
 from .line_up import Place, line_up
 from .report import DatasetNote, Report
-from .run_config import embedder_in, judge_in, ledger_in, write
+from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
 from .samples import read_samples
 from .system_config import SystemsConfig, variants
 from .systems.making import Making
@@ -37,10 +37,9 @@ class Outcome(NamedTuple):
 
 def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None = None) -> Outcome:
     """Run every variant, hold it against the thresholds, and write its report, samples and run (below ``base``)."""
+    weighing_in(config)
     data, corpus = read_data(config)
-    asked = settings(config)
-    thresholds = {one.name: one.threshold for one in asked if one.threshold is not None}
-    rates = {one.name: one.pass_rate for one in asked if one.pass_rate is not None}
+    asked, thresholds, rates = settings(config), thresholds_in(config), pass_rates_in(config)
     ledger = ledger_in(config, base)
     texts = corpus.texts if corpus is not None else data.corpus
     reports: list[Report] = []

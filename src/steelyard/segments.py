@@ -22,6 +22,7 @@ from msgspec import Struct, structs
 from .errors import InputError
 from .folder import Folder
 from .ledger import Entry, Unusable
+from .misfits import sentence
 
 EVERY, MANY = 2.0, 500
 
@@ -177,7 +178,7 @@ def read_segments(folder: Folder, place: str) -> Iterator[_Line]:
                 lines.append(decoder.decode(line))
             except msgspec.DecodeError as error:
                 where = f"{folder.name}/{place}/{name}"
-                raise InputError(f"not a line of a segment: {error}", path=where, line=number) from None
+                raise InputError(f"not a line of a segment: {sentence(error)}", path=where, line=number) from None
     yield from sorted(lines, key=lambda line: line.at)
 
 

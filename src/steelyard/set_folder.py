@@ -12,11 +12,34 @@ from pathlib import Path
 import msgspec
 
 from .corpus import Corpus
+from .dataset import digest_of
 from .errors import InputError
-from .lines import writing
+from .lines import read_utf8, writing
 from .records import Sample
-from .samples import write_samples
+from .rows import Bad, decode_json
+from .samples import read_samples, write_samples
 from .trec import shown
+
+FILES = ("samples.jsonl", "queries.jsonl", "qrels.tsv", "qrels/test.tsv", "corpus.jsonl")
+TOLD = "synthesis.json"
+"""Beside the files of a set: the job that made it, and what its samples were then."""
+
+
+def check_free(folder: Path, job: str = "") -> None:
+    """InputError where a folder holds a set, unless it stands there as the same job left it: people edit sets."""
+    if not any((folder / name).exists() for name in FILES) or (job and _left_by(job, folder)):
+        return
+    raise InputError("a set is there already: --overwrite replaces it, or name another folder", path=folder)
+
+
+def _left_by(job: str, folder: Path) -> bool:
+    samples = folder / FILES[0]
+    try:
+        told = decode_json(read_utf8(folder / TOLD))
+        found = digest_of(read_samples(samples)) if samples.exists() else None
+    except (InputError, OSError, Bad):
+        return False
+    return isinstance(told, dict) and told.get("job") == job and found in (None, told.get("samples"))
 
 
 def write_set(folder: Path, samples: Sequence[Sample], corpus: Corpus | None = None) -> None:

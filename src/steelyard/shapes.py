@@ -92,32 +92,39 @@ ITEMS = 3
 """How many items a list of an example has, where its type does not say."""
 
 _DEPTH = 4  # of shapes that hold themselves
-SENTENCE = "A sentence of about the length that a judge writes, which makes ninety-odd characters."
+SENTENCE = "A sentence of about the length that a judge writes, which makes ninety characters"
 
 
-def example_of(shape: type[Struct]) -> Struct:
+def example_of(shape: type[Struct], mark: str = "") -> Struct:
     """A plausible reply, to reckon what a run will ask: three items a list, one sentence a text, the first label.
+
+    ``mark`` is part of every text, so that replies to different requests differ as those of a judge do.
 
     >>> class Claims(Struct):
     ...     claims: list[str]
     >>> len(example_of(Claims).claims)
     3
     """
-    return msgspec.convert(_filled(inspect.type_info(shape), 0), shape)
+    return msgspec.convert(_filled(inspect.type_info(shape), mark), shape)
 
 
-def _filled(kind: inspect.Type, number: int, depth: int = 0) -> Json:
+def _filled(kind: inspect.Type, mark: str, depth: int = 0) -> Json:
+    """An example of a type; ``mark`` tells its place, and what it answers."""
+
+    def part(of: inspect.Type, at: int) -> Json:
+        return _filled(of, f"{mark}.{at + 1}", depth + 1)
+
     match kind:
         case inspect.Metadata():
-            return _filled(kind.type, number, depth)
+            return _filled(kind.type, mark, depth)
         case inspect.StructType():
-            return {field.encode_name: _filled(field.type, at, depth + 1) for at, field in enumerate(kind.fields)}
+            return {field.encode_name: part(field.type, at) for at, field in enumerate(kind.fields)}
         case inspect.ListType():
             most = 0 if depth > _DEPTH else ITEMS if kind.max_length is None else kind.max_length
-            return [_filled(kind.item_type, at, depth + 1) for at in range(min(max(kind.min_length or 0, ITEMS), most))]
+            return [part(kind.item_type, at) for at in range(min(max(kind.min_length or 0, ITEMS), most))]
         case inspect.UnionType():
             real = next(one for one in kind.types if not isinstance(one, inspect.NoneType))
-            return _filled(real, number, depth)
+            return _filled(real, mark, depth)
         case inspect.LiteralType():
             return kind.values[-1] if {"yes", "no"} <= set(kind.values) else kind.values[0]
         case inspect.BoolType():
@@ -125,9 +132,9 @@ def _filled(kind: inspect.Type, number: int, depth: int = 0) -> Json:
         case inspect.IntType() | inspect.FloatType():
             return _within(kind)
         case inspect.StrType():
-            return f"{SENTENCE} ({number + 1})"[: kind.max_length]
+            return f"({mark.strip('.')}) {SENTENCE}"[: kind.max_length]
         case inspect.DictType():
-            return {f"key {at}": _filled(kind.value_type, at, depth + 1) for at in range(ITEMS)}
+            return {f"key {at}": part(kind.value_type, at) for at in range(ITEMS)}
     return None
 
 

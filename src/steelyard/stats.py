@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .distributions import normal_cdf, normal_quantile, student_quantile
 from .errors import InputError
+from .names import number_of
 from .resampling import (
     MEAN,
     FloatArray,
@@ -333,11 +334,13 @@ def _flat(values: FloatArray, estimate: float) -> bool:
 
 def _constant(value: float, n: int, *, warn: bool) -> Interval:
     if warn:
-        warnings.warn(f"all resamples of {n} values give {value:g}: no spread was seen", DegenerateData, stacklevel=4)
+        warnings.warn(
+            f"all resamples of {number_of(n, 'value')} give {value:g}: no spread was seen", DegenerateData, stacklevel=4
+        )
     return Interval(value, value, "constant", n)
 
 
 def _nothing(n: int, *, warn: bool) -> Interval:
     if warn:
-        warnings.warn(f"{n} values are too few for an interval", DegenerateData, stacklevel=4)
+        warnings.warn(f"{number_of(n, 'value is', 'values are')} too few for an interval", DegenerateData, stacklevel=4)
     return Interval(None, None, "none", n)

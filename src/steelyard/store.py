@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from .errors import InputError
+from .misfits import sentence
 from .records import Estimate
 from .report import Report
 
@@ -88,7 +89,7 @@ class Store:
             except msgspec.DecodeError as error:
                 if number == len(whole):
                     break
-                raise InputError(f"not a line of the index: {error}", path=self.index, line=number) from None
+                raise InputError(f"not a line of the index: {sentence(error)}", path=self.index, line=number) from None
         return found
 
     def trend(self, report: Report) -> dict[str, list[tuple[str, Estimate]]]:

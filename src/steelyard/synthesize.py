@@ -18,20 +18,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from .corpus import Corpus, read_corpus
-from .dataset import Dataset, EvalQuery
+from .dataset import Dataset, EvalQuery, digest_of
 from .duplicates import Seen
 from .engine import Engine
 from .errors import AskFailed, BadReply, InputError, reason_of
 from .flow import Flow
+from .lines import writing
+from .names import number_of
 from .reckoning import Reckoning
 from .records import Json, Sample, Span, Undefined, Usage, Value
-from .set_folder import write_set
+from .set_folder import TOLD, write_set
 from .synthesis.filters import DUPLICATE, plain_refusal, refusal, rehearse
-from .synthesis.kinds import KINDS, OF_TWO, Draft, draft
+from .synthesis.kinds import OF_TWO, Draft, draft
 from .synthesis.known_items import Salience, known_item
 from .synthesis.misspelling import misspelt
 from .synthesis.passages import Links, Passage, passages_of
-from .synthesis.planning import ALL_KINDS, ALL_STYLES, PLAIN_KINDS, Planning, Task, shares
+from .synthesis.planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
 from .systems.hits import hit_of
 from .trace import Cell
 
@@ -58,6 +60,7 @@ class Synthesis:
     attempts: int = 0
     usage: Usage = field(default_factory=Usage)
     warnings: list[str] = field(default_factory=list)
+    job: str = ""
 
     @property
     def complete(self) -> bool:
@@ -73,12 +76,20 @@ class Synthesis:
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the set as a folder for ``eval``, ``rank`` and ``run``, and ``synthesis.json`` with the counts."""
         target = Path(folder)
+        told = {
+            "wanted": self.wanted,
+            "kept": len(self.samples),
+            "attempts": self.attempts,
+            "rejected": self.rejected,
+            "job": self.job,
+            "samples": digest_of(self.samples),
+        }
+        with writing(target / TOLD) as file:  # first: a set that stands half written is known to be of this job
+            file.write(msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
         write_set(target, self.samples, self.corpus)
-        told = {"wanted": self.wanted, "kept": len(self.samples), "attempts": self.attempts, "rejected": self.rejected}
-        (target / "synthesis.json").write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
 
     def __str__(self) -> str:
-        lines = [f"{len(self.samples)} of {self.wanted} items after {self.attempts} attempts"]
+        lines = [f"{len(self.samples)} of {number_of(self.wanted, 'item')} after {number_of(self.attempts, 'attempt')}"]
         kinds = Counter(sample.tags["question_type"] for sample in self.samples)
         lines.append("kept: " + (", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "none"))
         if self.rejected:
@@ -132,6 +143,7 @@ def synthesize(
     """
     if out is not None and isinstance(corpus, str | PathLike):
         check_out(Path(corpus), Path(out))
+    corpus = corpus_of(corpus)
     setting = _setting(corpus, n, judge, kinds, styles, embedder, seed, ledger)
     if attempts < 1:
         raise InputError(f"attempts must be at least 1, not {attempts}")
@@ -145,6 +157,7 @@ def synthesize(
         progress=progress,
     )
     made = Synthesis(setting.corpus, n, warnings=list(setting.corpus.notes))
+    made.job = job_of(corpus, n, judge=judge, kinds=kinds, styles=styles, embedder=embedder, seed=seed)
     kept: dict[int, Sample] = {}
     rejected: Counter[str] = Counter()
     seen = Seen(least=LIKE)
@@ -210,7 +223,7 @@ def _setting(
 ) -> _Setting:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n must be at least 1, not {n!r}")
-    chosen = shares(kinds, ALL_KINDS, "kind") if kinds is not None else dict(PLAIN_KINDS if judge is None else KINDS)
+    chosen = kinds_of(kinds, judge)
     if judge is None and (needs := [kind for kind in chosen if kind not in PLAIN_KINDS]):
         raise InputError(f"the kind {needs[0]} needs a judge, such as --judge openai:gpt-4o-mini (judge=)")
     corpus = corpus_of(given)

@@ -26,6 +26,8 @@ from msgspec import Struct, field
 from .config import Config, checked, read_plain, settings
 from .errors import InputError, UnknownName
 from .ir_collections import named
+from .metric import Counting
+from .misfits import misfit
 from .names import did_you_mean
 from .records import Json
 
@@ -157,7 +159,7 @@ class SystemsConfig(Config, kw_only=True, forbid_unknown_fields=True):
     systems: dict[str, SystemEntry]
     corpus: str | None = None
     answerer: AnswererEntry | None = None
-    k: int = 10
+    k: Counting = 10
     grid: dict[str, list[Json]] = field(default_factory=dict)
     baseline: str | None = None
 
@@ -190,9 +192,6 @@ def read_systems_config(path: Path) -> SystemsConfig:
     config = checked(plain, SystemsConfig, path)
     if not config.systems:
         raise InputError("expected at least one system", path=path, field="$.systems")
-    for name in ("k", "workers"):
-        if (value := getattr(config, name)) < 1:
-            raise InputError(f"expected at least 1, found {value}", path=path, field=f"$.{name}")
     known = set(config.systems)
     if config.baseline is not None and config.baseline not in known:
         words = f"no system {config.baseline!r}: {did_you_mean(config.baseline, known)}"
@@ -258,8 +257,8 @@ def _check_entry(entry: object, kinds: tuple[type[Struct], ...], path: Path, whe
     try:
         msgspec.convert(entry, kind)
     except msgspec.ValidationError as error:
-        words = str(error)
-        raise InputError(f"{words[0].lower()}{words[1:]}", path=path, field=where) from None
+        words, place, _ = misfit(error, entry)
+        raise InputError(words, path=path, field=where + place.removeprefix("$")) from None
 
 
 def variants(config: SystemsConfig) -> list[Variant]:
@@ -339,7 +338,7 @@ def _changed(entry: Any, setting: str, value: Json, key: str) -> Any:  # noqa: A
     try:
         return msgspec.convert(plain, type(entry))
     except msgspec.ValidationError as error:
-        raise InputError(f"{key}={_shown(value)}: {error}") from None
+        raise InputError(f"{key}={_shown(value)}: {misfit(error).words}") from None
 
 
 def _shown(value: Json) -> str:

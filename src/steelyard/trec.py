@@ -15,8 +15,9 @@ import numpy as np
 from .errors import InputError, WrongType
 from .ir_collections import Collection, named
 from .join import Found, assemble, join
-from .judgements import Compat, Duplicates, Grade, Judgements, Missing, Policy, Ties, Undefined
+from .judgements import Judgements
 from .lines import writing
+from .policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
 from .rankings import Rankings
 from .records import Qrels, Run
 from .tables import is_table, table_rows

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from .join import Found, place, single
-from .judgements import BoolArray, FloatArray, IntArray, Judgements, Policy
+from .judgements import BoolArray, FloatArray, IntArray, Judgements
+from .policy import Policy
 from .trec_blocks import Block, Column, Ids, Odd, Reader, Text, Words, whole_queries
 from .trec_numbers import numbers_of
 

@@ -20,7 +20,7 @@ from .dataset import digest_of
 from .errors import InputError, WrongType, reason_of
 from .flow import outcome
 from .metric import Metric
-from .names import Parameter
+from .names import Parameter, number_of
 from .plan import absent
 from .pool import Column, estimate
 from .pooling import clusters_of, pool_report
@@ -49,6 +49,7 @@ class Weighing:
         judge: LLMJudge | str | None = None,
         embedder: Embedder | str | None = None,
         thresholds: Mapping[str, float] | None = None,
+        pass_rates: Mapping[str, float] | None = None,
         by: str | Sequence[str] | None = None,
         cluster: str | None = None,
         repeats: int = 1,
@@ -61,7 +62,8 @@ class Weighing:
         if not self.asked and not self.whole:
             raise InputError("no metrics asked for")
         self.limits = {label: check_threshold(label, value) for label, value in (thresholds or {}).items()}
-        _check_labels(self.limits, self.asked)
+        self._check_labels("threshold", self.limits)
+        self._check_rates(pass_rates or {})
         self.judge, self.embedder, self.repeats = judge, embedder, repeats
         self.by, self.cluster, self.confidence, self.seed = by, cluster, confidence, seed
 
@@ -69,6 +71,23 @@ class Weighing:
     def judged(self) -> list[Asked]:
         """The metrics that ask a judge or an embedder."""
         return [one for one in self.asked if one.metric.kind == "judged" or one.metric.embeds]
+
+    def _check_labels(self, what: str, labels: Iterable[str]) -> None:
+        known = [one.label for one in self.asked]
+        for label in labels:
+            if label not in known:
+                raise InputError(f"{what} for {label!r}, which is not asked for (asked for: {', '.join(known)})")
+
+    def _check_rates(self, rates: Mapping[str, float]) -> None:
+        """Shares of passed samples, before any work: in [0, 1], of metrics whose samples pass or do not."""
+        if not self.whole:  # the names of what a batch metric reports are not known yet
+            self._check_labels("pass rate", rates)
+        for label, rate in rates.items():
+            if not 0 <= rate <= 1:
+                raise InputError(f"pass rate {rate:g} for {label}: must be in [0, 1]")
+        for one in self.asked:
+            if one.label in rates and _note(one, self.limits).threshold is None:
+                raise InputError(f"a pass rate for {one.label} needs its threshold: --threshold {one.label}=…")
 
     def columns(self, rows: Sequence[Sample], judging: Judging | None, *, strict: bool = False) -> dict[str, Column]:
         """The cells of all metrics that look at one sample at a time."""
@@ -115,13 +134,6 @@ def _check_judge(judge: object) -> None:
             "OverlapJudge answers no prompts: ask for the lexical.* metrics (lexical.faithfulness) without a judge, or "
             "give it to BenchmarkSuite.run_with_answers"
         )
-
-
-def _check_labels(limits: Mapping[str, float], asked: Sequence[Asked]) -> None:
-    labels = [one.label for one in asked]
-    for label in limits:
-        if label not in labels:
-            raise InputError(f"threshold for {label!r}, which is not asked for (asked for: {', '.join(labels)})")
 
 
 def sorted_out(metrics: Iterable[object]) -> tuple[list[str | Metric], list[object]]:
@@ -265,5 +277,6 @@ def _batch_result(result: object, count: int) -> tuple[dict[str, float], list[Ma
     pooled = {str(key): float(value) for key, value in result[0].items()}
     per_example = list(result[1] or [])
     if per_example and len(per_example) != count:
-        raise InputError(f"calculate_metric_scores returned {len(per_example)} rows for {count} samples")
+        rows, wanted = number_of(len(per_example), "row"), number_of(count, "sample")
+        raise InputError(f"calculate_metric_scores returned {rows} for {wanted}")
     return pooled, per_example

@@ -90,7 +90,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = pack(tmp_path, ROWS)
     assert invoke(["agreement", str(path)]) == 0
     table = capsys.readouterr().out
-    assert "lexical.answer_correctness" in table
+    assert "answer_correctness [lexical]" in table
     assert invoke(["agreement", str(path), "--format", "json"]) == 0
     printed = capsys.readouterr().out
     (one,) = json.loads(printed)

@@ -129,6 +129,30 @@ def test_the_command_line(
     assert render.as_json(drift(first, first))
 
 
+def test_everything_is_checked_before_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], serve: Callable[..., Any]
+) -> None:
+    """Labels of no metric or of no value cost nothing, and a dry run asks nobody."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STEELYARD_API_KEY", "k")
+    anchor().save("old/report.json")
+    server = serve(answer=lambda body: json.dumps({"reason": "r", "rating": 5}))
+    asking = ["drift", "old", "--judge", str(server.judge)]
+    for content, words in (
+        ("id,metric,value\n1,no_such,1\n", "no metric 'no_such' in the report"),
+        ("id,value\n1,perhaps\n", "perhaps"),
+    ):
+        Path("labels.csv").write_text(content, encoding="utf-8")
+        assert invoke([*asking, "--labels", "labels.csv"]) == 1
+        assert words in capsys.readouterr().err
+    assert invoke([*asking, "--tolerance", "-1"]) == 1
+    assert invoke(["drift", "old", "old", "--dry-run"]) == 1
+    capsys.readouterr()
+    assert invoke([*asking, "--dry-run", "--price", "1,2"]) == 0
+    assert "about 30 calls" in capsys.readouterr().out
+    assert server.calls == 0
+
+
 def test_labels_that_name_no_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They are about the only judged metric, though others are in the report; of several, ``--metric`` says which."""
     first = anchor()

@@ -172,8 +172,8 @@ def test_clusters_of_copies_count_once() -> None:
 @pytest.mark.parametrize(
     ("labels", "scores", "options", "words"),
     [
-        ([1.0, NAN], [0.5, 0.5], {}, "1 labels on scored samples: at least 2 are needed"),
-        ([1.0, 0.0, NAN], [NAN, 0.5, 0.5], {}, "1 labels on scored samples"),
+        ([1.0, NAN], [0.5, 0.5], {}, "1 label on scored samples: at least 2 are needed"),
+        ([1.0, 0.0, NAN], [NAN, 0.5, 0.5], {}, "1 label on scored samples"),
         ([1.0, 0.0, 1.0], [0.1, 0.5, 0.5], {"strata": ["a", "a", "b"]}, "every stratum needs 2 labels: too few in b"),
     ],
 )

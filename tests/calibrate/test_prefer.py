@@ -205,6 +205,10 @@ def test_the_command_line(
     lines = [json.dumps({"id": str(one), "question": f"Question {one}?", "answer": "y 2"}) for one in range(2)]
     Path("dense.jsonl").write_text("\n".join(lines), encoding="utf-8")
     args = ["prefer", "kept", "dense.jsonl", "--judge", str(server.judge), "--by", "kind"]
+    assert invoke([*args, "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "bm25, dense:\npreference [judged] on 2 rows" in told
+    assert ("about 4 calls" in told, "cost unknown: give --price" in told, server.calls) == (True, True, 0)
     assert invoke([*args, "--out", "all.json"]) == 0
     out = capsys.readouterr().out
     assert "bm25 – dense" in out

@@ -123,7 +123,7 @@ def test_too_many_failures_are_incomplete(files: Path, capsys: pytest.CaptureFix
     code, out, _ = run(capsys, "eval", "rows.jsonl", "-m", "mine.py:rate")
     assert code == 3
     assert "1 failed: ZeroDivisionError: division by zero (mine.py:2)" in out
-    assert "FAIL  mine.py:rate failed at most 0.0%: 1 of 2 (50.0%)" in out
+    assert "FAIL  at most 0.0% of samples may fail on mine.py:rate: 1 of 2 failed (50.0%)" in out
     assert run(capsys, "eval", "rows.jsonl", "-m", "mine.py:rate", "--max-failed", "0.5")[0] == 0
 
 
@@ -167,7 +167,7 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["eval", "rows.jsonl", "--encoding", "rot13"], "'rot13' is no encoding of text (expected utf-8"),
         (["rank", "qrels", "run", "--encoding", "zip"], "'zip' is no encoding of text"),
         (["rank", "qrels", "run", "-m", "map", "-l", "inf"], "relevance_level=inf: must be a finite number"),
-        (["eval", "rows.jsonl", "-m", "rouge_n(n=0)"], "rouge_n(n=0): expected `int` >= 1"),
+        (["eval", "rows.jsonl", "-m", "rouge_n(n=0)"], "rouge_n(n=0): expected a whole number of at least 1"),
         (["eval", "rows.jsonl", "-m", "rubric(scale=5-1)", "--judge", "http://127.0.0.1:9/v1#m"], "expected min-max"),
         (["compare", "qrels", "run"], "not JSON"),
         (["history", "em"], "no report is kept"),

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard import Report
 from steelyard.cli import command_line, invoke
@@ -316,3 +317,31 @@ def test_what_is_behind_a_score_cannot_reach_the_terminal(files: Path, capsys: p
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert "on q\\x1b[2J\\n1: 0.0" in shown
     assert "a\\x1b]0;x\\x07\\u202eb\nsecond line" in shown
+
+
+def test_a_price_and_an_old_name_are_in_nobodys_way(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A priced judge with another spelling of its address, and a metric under its old name: still one comparison."""
+    for name, judge, metric in (
+        ("good", "http://h/v1#m", "Faithfulness"),
+        ("bad", "http://h/v1/#m&price=1,2", "faithfulness"),
+    ):
+        report = Report.load(f"{name}/report.json")
+        report.columns = {metric: report.columns["em"]}
+        report.estimates = {metric: report.estimates["em"]}
+        report.notes = {metric: replace(report.notes["em"], name="faithfulness", way="judged")}
+        report.judge = judge
+        report.save(f"{name}.json")
+    code, out, _ = run(capsys, "compare", "good.json", "bad.json")
+    assert (code, "FAIL: 1 regression (faithfulness)" in out) == (2, True)
+    assert run(capsys, "compare", "good.json", "bad.json", "--format", "html", "--out", "c.html")[0] == 2
+    assert "Faithfulness" not in Path("c.html").read_text(encoding="utf-8")
+    code, out, _ = run(capsys, "show", "good.json", "--why", "q0", "faithfulness")
+    assert (code, out.splitlines()[0]) == (0, "faithfulness [judged, revision 1] on q0: 1.0 (ok)")
+
+
+def test_an_unknown_sample_is_answered_with_the_nearest(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ids that differ in their number go by how much; where none is near, some show how ids look here."""
+    code, _, err = run(capsys, "show", "good", "--why", "q12", "em")
+    assert (code, err) == (1, "steelyard: no sample 'q12' in the report: did you mean q11, q10, q9?\n")
+    assert run(capsys, "show", "good", "--why", "zz", "em")[2].endswith("its 12 ids begin with q0, q1, q2\n")
+    assert "did you mean em?" in run(capsys, "show", "good", "--why", "q1", "emm")[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
@@ -13,6 +14,7 @@ import pytest
 
 from steelyard.compare import compare
 from steelyard.errors import InputError
+from steelyard.gate import rules
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.reasons import reason_of
@@ -147,7 +149,159 @@ def test_an_embedder_blocks_where_it_was_asked() -> None:
     after.embedder = "another"
     assert compare(after, before).passed
     after.columns["m"].requests = {0: ["a request"]}
-    assert compare(after, before).blockers == ["another embedder: None before, another now"]
+    assert compare(after, before).blockers == ["another embedder: none before, another now (asked by m)"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("openai:m", "openai:m#price=1,2"),
+        ("http://h/v1#m&price=1,2", "http://h/v1#m&price=3,4&key_env=MY_KEY"),
+        ("http://h/v1#m", "http://h/v1/#m&temperature=0"),
+        ("litellm:a/m", "litellm:a/m#price=1,2"),
+        ("script:a.b", "script:a.b#price=1,2"),
+        ("mean of openai:m#price=1,2, openai:n", "mean of openai:n, openai:m"),
+    ],
+)
+def test_what_changes_no_verdict_is_no_other_judge(before: str, after: str) -> None:
+    """Prices, keys, defaults that are written out and a slash at the end of an address change nothing measured."""
+    sides = [report({"m": [0.5] * 8}) for _ in range(2)]
+    sides[0].judge, sides[1].judge = before, after
+    assert sides[0].fingerprint == sides[1].fingerprint
+    assert compare(sides[1], sides[0]).passed
+
+
+@pytest.mark.parametrize("other", ["openai:m#temperature=0.5", "openai:m#window=900", "openai:m#top_p=0.5", "openai:n"])
+def test_what_may_change_a_verdict_is_another_judge(other: str) -> None:
+    """Sampling and window do; the line names what differs, without a price."""
+    sides = [report({"m": [0.5] * 8}) for _ in range(2)]
+    sides[0].judge, sides[1].judge = "openai:m#price=1,2", f"{other}{'&' if '#' in other else '#'}price=1,2"
+    assert compare(sides[1], sides[0]).blockers == [f"another judge: openai:m before, {other} now (asked by m)"]
+
+
+def test_another_way_to_ask_an_embedder_is_no_other_embedder() -> None:
+    """How many texts go at once, prices and a slash change no vector; dimensions do."""
+    sides = [report({"m": [0.5] * 8}) for _ in range(2)]
+    sides[0].embedder, sides[1].embedder = "http://h/v1#e", "http://h/v1/#e&price=0.02&batch=8"
+    assert compare(sides[1], sides[0]).passed
+    sides[0].embedder, sides[1].embedder = "local", "local:all-MiniLM-L6-v2-int8"
+    assert compare(sides[1], sides[0]).passed
+    sides[1].embedder = "http://h/v1#e&dimensions=8"
+    assert not compare(sides[1], sides[0]).comparable
+
+
+def named(scores: dict[str, list[float | str | None]], notes: dict[str, tuple[str, str]]) -> Report:
+    """A report whose metrics are others than their keys say: canonical name and way by key."""
+    made = report(scores)
+    for label, (name, way) in notes.items():
+        made.notes[label] = msgspec.structs.replace(made.notes[label], name=name, way=way)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("metric", "way", "asked"),
+    [
+        ("faithfulness", "judged", False),
+        ("answer_relevancy", "judged", True),
+        ("answer_correctness", "judged", True),  # it takes an embedder's similarity where there is one
+        ("semantic_similarity", "lexical", True),
+        ("mine", "judged", True),  # nobody knows, so it may have asked
+        ("faithfulness", "MyJudge", True),
+    ],
+)
+def test_an_embedder_is_in_the_way_of_the_metrics_that_ask_it(metric: str, way: str, asked: bool) -> None:
+    """Which these are the shelf tells; of a metric that is not on it nobody knows."""
+    sides = [named({metric: [0.5] * 8}, {metric: (metric, way)}) for _ in range(2)]
+    sides[1].embedder = "e"
+    found = compare(sides[1], sides[0]).blockers
+    assert found == ([f"another embedder: none before, e now (asked by {metric})"] if asked else [])
+
+
+def test_a_metric_of_one_side_brings_no_blocker() -> None:
+    """What only one report holds is new or lost; who was asked for it is in nobody's way."""
+    before, after = report({"m": [0.5] * 8}, way="lexical"), report({"m": [0.5] * 8, "j": [0.5] * 8}, way="lexical")
+    after.notes["j"] = MetricNote("answer_relevancy", "judged")
+    after.judge, after.embedder = "another", "e"
+    found = compare(after, before)
+    assert (found.passed, [one.verdict for one in found.deltas]) == (True, ["same", "new"])
+
+
+def test_a_metric_of_the_users_own_file_is_not_run_to_know_it(tmp_path: Path) -> None:
+    """A name in a report is data: the file it names stays unopened."""
+    mine = tmp_path / "mine.py"
+    mine.write_text("raise SystemExit('run')\n")
+    label = f"{mine}:tone"
+    sides = [named({label: [0.5] * 8}, {label: (label, "judged")}) for _ in range(2)]
+    sides[1].embedder = "e"
+    assert not compare(sides[1], sides[0]).comparable
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "way"),
+    [
+        ("faithfulness", "Faithfulness", "faithfulness", "judged"),
+        ("P@5", "precision@5", "precision@5", "ranking"),
+        ("lexical.faithfulness", "faithfulness", "faithfulness", "lexical"),
+    ],
+)
+def test_a_metric_is_found_by_what_it_is(old: str, new: str, name: str, way: str) -> None:
+    """Two names of one metric are one delta, under the current name; tolerances and choices take either."""
+    before = named({old: [0.9] * 8, "x": [0.5] * 8}, {old: (name, way)})
+    after = named({"x": [0.5] * 8, new: [0.8] * 8}, {new: (name, way)})
+    found = compare(after, before)
+    assert [(one.metric, one.verdict, one.n) for one in found.deltas] == [(new, "worse", 8), ("x", "same", 8)]
+    for either in (old, new):
+        assert [one.metric for one in compare(after, before, metrics=[either]).deltas] == [new]
+        assert compare(after, before, tolerances={either: 0.2}).passed
+        assert rules(after, thresholds={either: 0.7})[0].passed
+    assert old in before.columns
+
+
+def test_keys_that_changed_hands() -> None:
+    """A key that means another metric now takes no other metric's place, and none is lost on the way."""
+    before = named({"f": [0.1] * 8, "g": [0.2] * 8}, {"f": ("a", "judged"), "g": ("b", "judged")})
+    after = named({"g": [0.1] * 8}, {"g": ("a", "judged")})
+    found = compare(after, before)
+    assert [(one.metric, one.verdict, one.delta) for one in found.deltas] == [
+        ("g", "same", 0.0),
+        ("judged.b", "lost", None),
+    ]
+    other = named({"g": [0.2] * 8}, {"g": ("b", "lexical")})
+    assert compare(other, after).blockers[:2] == [
+        "g measured another way: name 'a' before, 'b' now",
+        "g measured another way: way 'judged' before, 'lexical' now",
+    ]
+
+
+def test_the_verdict_does_not_contradict_its_doubt() -> None:
+    """Beyond the tolerance by chance, perhaps; within it for sure; and the rule that makes a regression."""
+    level = [0.1, 0.9, 0.4, 0.6, 0.3, 0.8, 0.5, 0.7, 0.2, 0.5]
+    moved = [
+        one + shift for one, shift in zip(level, [0.3, -0.3, 0.2, -0.3, 0.1, -0.3, 0.2, -0.2, 0.2, -0.1], strict=True)
+    ]
+    before, after = report({"m": [*level]}), report({"m": [*moved]})
+    (one,) = compare(after, before).deltas
+    assert (one.verdict, one.words(), one.regression) == ("worse", "worse, not significant", True)
+    assert compare(before, after).deltas[0].words() == "better, not significant"
+    shown = render.text(compare(after, before))
+    assert "REGRESSION (worse, not significant)" in shown
+    assert "REGRESSION: a drop of more than the tolerance (0.01), be it significant or not, or a metric" in shown
+    careful = compare(after, before, significant=True)
+    assert (careful.passed, careful.deltas[0].words()) == (True, "no detectable change")
+    small = compare(report({"m": [one - 0.005 for one in level]}), before)
+    assert (small.passed, small.deltas[0].words()) == (True, "worse, within the tolerance")
+    sure = compare(report({"m": [one - 0.1 for one in level]}), before, significant=True)
+    assert sure.deltas[0].words() == "worse"
+    assert "which is significant (p ≤ 0.05)" in render.text(sure)
+
+
+def test_one_blocker_is_no_blockers() -> None:
+    """Counts agree with what they count."""
+    before, after = report({"m": [0.5] * 8}), report({"m": [0.5] * 8})
+    after.judge = "another"
+    assert render.headline(compare(after, before)) == "NOT COMPARABLE: 1 blocker"
+    after.dataset = DatasetNote("d", None, "other")
+    assert render.headline(compare(after, before)) == "NOT COMPARABLE: 2 blockers"
 
 
 def test_nothing_to_compare_is_no_pass() -> None:

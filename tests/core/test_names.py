@@ -101,6 +101,23 @@ def test_a_miss_suggests_the_nearest() -> None:
     assert nearest("MAPP", ["map", "ndcg"]) == ["map"]
 
 
+@pytest.mark.parametrize(
+    ("name", "known", "close"),
+    [
+        ("12", [str(number) for number in range(12)], ["11", "10", "9"]),
+        ("q201", [f"q{number}" for number in range(1, 201)], ["q200", "q199", "q198"]),
+        ("q0", ["q1", "q2", "q3", "q4"], ["q1", "q2", "q3"]),
+        ("run2-q9", ["run1-q9", "run2-q1", "run2-q8"], ["run2-q8", "run2-q1", "run1-q9"]),
+        ("precision@3", ["recall@3", "precision@10", "precision@5"], ["precision@5", "precision@10"]),
+        ("q", ["q3", "q1", "q2"], ["q3", "q1", "q2"]),
+        ("q" + "9" * 5000, ["q1"], []),
+    ],
+)
+def test_the_nearest_comes_first(name: str, known: list[str], close: list[str]) -> None:
+    """Names that differ in their numbers alone go by the difference; equals in the order they came in."""
+    assert nearest(name, known)[: len(close)] == close
+
+
 def test_groups_give_their_members() -> None:
     """A group stands for its members, in order, each once."""
     assert [one.label for one in ask_for(["beir", "ndcg@10"])] == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -209,6 +210,39 @@ def test_an_address_where_nobody_answers_fails_all_at_once() -> None:
     assert len(found) == 200
     assert f"cannot connect to 127.0.0.1:{port}: connection refused" in str(found[0].error)
     assert time.perf_counter() - started < 10
+
+
+def test_an_endpoint_that_is_started_again_is_waited_for(serve: Serve) -> None:
+    """A few seconds without anybody lose no cell: who has answered is expected back."""
+    server = serve(latency=0.02)
+    engine = engine_of(server, concurrency=4, max_wait=60.0)
+    found = []
+    for result in engine.run(cells(so, texts(200))):
+        found.append(result)
+        if len(found) == 20:
+            server.__exit__()
+            threading.Timer(4.0, server.__enter__).start()
+    assert len(found) == 200
+    assert [one.error for one in found if one.error is not None] == []
+
+
+def test_an_endpoint_that_stays_away_fails_all_that_is_left(serve: Serve) -> None:
+    """Once, after max_wait, and not for each cell anew."""
+    server = serve(latency=0.02)
+    engine = engine_of(server, concurrency=4, max_wait=1.0)
+    found, started = [], 0.0
+    for result in engine.run(cells(so, texts(2000))):
+        found.append(result)
+        if len(found) == 20:
+            server.__exit__()
+            started = time.perf_counter()
+    assert time.perf_counter() - started < 5
+    server.__enter__()
+    failed = [one.error for one in found if one.error is not None]
+    assert len(found) == 2000
+    assert 1900 < len(failed) < 1990
+    assert {error.kind for error in failed if isinstance(error, AskFailed)} == {"connection"}
+    assert any("max_wait is 1 s" in str(error) for error in failed)
 
 
 def test_no_key_for_openai_is_an_error_before_any_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from steelyard import InputError, Report, evaluate_rag, score, script
 from steelyard.cli import invoke
 from steelyard.evaluate_samples import plan_rag
 from steelyard.flow import Ask
+from steelyard.shelf import every
 
 RAG = ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision")
 SAMPLES = [
@@ -62,9 +63,12 @@ def test_all_five_score_and_a_second_run_asks_nothing(serve: Callable[..., Serve
     assert second.usage.calls == 0
     assert second.usage.cached >= 70
     a, b = json.loads(first.to_json()), json.loads(second.to_json())
-    a.pop("run"), b.pop("run")
-    assert a["columns"]["faithfulness"]["values"] == b["columns"]["faithfulness"]["values"]
-    assert a["estimates"] == b["estimates"]
+    assert a.pop("run")["used"]["usage"]["calls"] == calls + server.embed_calls
+    assert set(b.pop("run")["used"]["usage"]) == {"cached", "seconds"}
+    assert json.dumps(a) == json.dumps(b)
+    first.save(tmp_path / "report.json")
+    again = Report.load(tmp_path / "report.json")
+    assert (again.usage.calls, again.run) == (first.usage.calls, first.run)
 
 
 @pytest.mark.parametrize("fault", ["malformed", "truncated", "refusal", "empty", "wrong_schema"])
@@ -249,3 +253,33 @@ def test_the_plan_knows_what_a_metric_needs_as_it_is_set(serve: Callable[..., Se
         assert line.skipped == left_out
         report = evaluate_rag(rows, metrics=[metric], judge=judge, ledger=":memory:")
         assert line.rows == report.estimates[line.metric].n
+
+
+@pytest.mark.parametrize("metric", [one.name for one in every() if one.kind == "judged" and not one.embeds])
+def test_a_plan_counts_the_calls_of_a_run(serve: Callable[..., Server], tmp_path: Path, metric: str) -> None:
+    """What later questions quote differs from sample to sample, so that none of them is left out of the estimate."""
+    server = serve()
+    name = f"judged.{metric}" + ("(criteria=clear)" if metric == "rubric" else "")
+    plan = plan_rag(SAMPLES, metrics=[name], judge=server.judge, ledger=tmp_path / "ledger.sqlite")
+    assert server.calls == 0
+    weigh(server, tmp_path, metrics=[name])
+    assert plan.calls == pytest.approx(server.calls, rel=0.1)
+
+
+def test_limits_that_cannot_be_held_are_told_before_anything_is_asked(
+    serve: Callable[..., Server], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A share beyond 1, or of a metric that is not asked for, ends the command before the first call and a dry run."""
+    server = serve()
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps(row) + "\n" for row in SAMPLES))
+    line = ["eval", str(rows), "-m", "faithfulness", "--judge", server.judge]
+    for limit, words in [
+        (["--pass-rate", "faithfulness=5"], "pass rate 5 for faithfulness: must be in [0, 1]"),
+        (["--pass-rate", "token_f1=0.5"], "pass rate for 'token_f1', which is not asked for"),
+        (["--threshold", "token_f1=0.5"], "threshold for 'token_f1', which is not asked for"),
+    ]:
+        for more in ([], ["--dry-run"]):
+            assert invoke([*line, *limit, *more]) == 1
+            assert words in capsys.readouterr().err
+    assert server.calls == 0

@@ -18,7 +18,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     corpus = read_corpus(tmp_path)
     assert corpus.texts == {"a.md": "A", "in/b.txt": "B"}
-    assert corpus.notes == ["1 files that are no text (.txt, .text, .md, .markdown, .rst) were left out"]
+    assert corpus.notes == ["left out: 1 file that is no text (.txt, .text, .md, .markdown, .rst)"]
 
 
 def test_one_text_is_one_document(tmp_path: Path) -> None:

@@ -57,7 +57,10 @@ def test_verdict_and_blockers_in_words() -> None:
     other = made(60, failed=0.0)
     other.judge = "openai:another"
     blocked = compare(other, before)
-    assert sentence(blocked) == "Not comparable: another judge: openai:gpt-4o-mini before, openai:another now."
+    assert sentence(blocked) == (
+        "Not comparable: another judge: openai:gpt-4o-mini before, openai:another now (asked by faithfulness,"
+        " answer_correctness, context_relevancy)."
+    )
     assert "These two reports do not measure the same thing" in comparison_page(blocked, other, before)
 
 

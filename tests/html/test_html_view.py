@@ -53,7 +53,7 @@ def test_verdict_in_words() -> None:
     broken = verdict(small([0.9, 0.8], failed=1, threshold=0.7, gates=True))
     assert (broken.kind, broken.sentence) == ("failed", "Incomplete: m failed on 1 of 3 samples.")
     assert verdict(small([0.9, 0.8], failed=1), max_failed=0.5).kind == "pass"
-    assert verdict(small([0.5])).sentence == "1 of 1 samples scored; m is 0.500."
+    assert verdict(small([0.5])).sentence == "1 of 1 sample scored; m is 0.500."
 
 
 def test_the_banner_bounds_what_failed() -> None:
@@ -117,7 +117,7 @@ def test_prompts_and_replies_are_embedded_with_contexts_once(tmp_path: Path) -> 
     ledger.close()
     report.run["ledger"] = str(place)
     packed = data(report, where_it_fails(report))
-    assert whole(packed.exchanges) == [[["Is it so?\n", 0, "\nend"], '{"verdict": "yes"}', "7 + 0 tokens, 1 attempts"]]
+    assert whole(packed.exchanges) == [[["Is it so?\n", 0, "\nend"], '{"verdict": "yes"}', "7 + 0 tokens, 1 attempt"]]
     assert whole(packed.contexts) == [context]
     detail = whole(packed.details)[0]
     assert isinstance(detail, dict)

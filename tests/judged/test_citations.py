@@ -125,5 +125,5 @@ def test_no_nuggets_and_bad_nuggets() -> None:
     bare = Sample(user_input="q", response="r")
     assert play(nugget_recall(bare), []).reason == "no nuggets, and no reference to make them from"
     for bad in ("1932", [1], [{"importance": "vital"}], [{"text": "a", "importance": "high"}]):
-        with pytest.raises(InputError, match="nuggets: expected a list"):
+        with pytest.raises(InputError, match=r"nuggets.*: expected a list of texts"):
             play(nugget_recall(Sample(user_input="q", response="r", metadata={"nuggets": bad})), [])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import evaluate_rag
+from steelyard.pytest_plugin import gate
 
 pytest_plugins = ["pytester"]
 
@@ -47,3 +48,10 @@ def test_the_baseline_is_compared_with(pytester: pytest.Pytester, tmp_path: Path
     result = pytester.runpytest("-p", "no:cacheprovider", f"--steelyard-baseline={tmp_path / 'before.json'}")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*FAIL: 1 regression (exact_match)*", "*bad: 1.0000 → 0.0000*"])
+
+
+def test_a_threshold_under_another_name_of_the_metric() -> None:
+    """The rule and the worst samples are those of the column that the name means."""
+    report = evaluate_rag([{"id": "a", "response": "x", "reference": "y"}], metrics=["qa_em"])
+    with pytest.raises(pytest.fail.Exception, match=r"exact_match ≥ 0\.9 on the mean(.|\n)*a scored 0\.0000"):
+        gate()(report, {"exact_match": 0.9})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.judgements import Policy
+from steelyard.policy import Policy
 from steelyard.trec import load_rankings
 from steelyard.trec_output import trec_eval_lines
 

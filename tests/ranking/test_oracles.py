@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from steelyard import trec_names
 from steelyard.join import join
-from steelyard.judgements import Policy
 from steelyard.metric import Metric
+from steelyard.policy import Policy
 from steelyard.shelf import get_metric
 
 pytrec_eval = pytest.importorskip("pytrec_eval")

@@ -11,8 +11,8 @@ import pytest
 
 from steelyard import trec_blocks, trec_names
 from steelyard.join import join
-from steelyard.judgements import Policy
 from steelyard.metric import Metric
+from steelyard.policy import Policy
 from steelyard.rankings import Rankings
 from steelyard.shelf import get_metric
 from steelyard.trec import load_rankings, write_qrels

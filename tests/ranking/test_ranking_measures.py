@@ -9,7 +9,6 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.join import join
-from steelyard.judgements import Policy
 from steelyard.metrics import ranking, ranking_trec
 from steelyard.metrics.ranking_scalars import (
     RETRIEVAL_METRICS,
@@ -20,6 +19,7 @@ from steelyard.metrics.ranking_scalars import (
     recall_at_k,
     reciprocal_rank,
 )
+from steelyard.policy import Policy
 from steelyard.rankings import Rankings
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from steelyard.errors import InputError
 from steelyard.evaluate_rankings import evaluate_run
 from steelyard.join import join
-from steelyard.judgements import Policy
+from steelyard.policy import Policy
 from steelyard.shelf import get_metric
 from steelyard.tied_orders import EXPECTED, ORDERED, UNORDERED, tied_orders
 from steelyard.trec import write_qrels, write_run

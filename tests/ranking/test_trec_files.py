@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from steelyard import trec_blocks
 from steelyard.errors import InputError, WrongType
 from steelyard.join import join
-from steelyard.judgements import Policy
+from steelyard.policy import Policy
 from steelyard.rankings import Rankings
 from steelyard.trec import load_rankings, read_qrels, read_run, write_qrels, write_run
 from steelyard.trec_blocks import ROOM, Column, Ids, Odd, Text, paired

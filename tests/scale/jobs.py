@@ -49,9 +49,17 @@ def of_one_process(path: Path, server: Server) -> tuple[dict[str, Any], int]:
 
 
 def plain(report: Report | Path) -> dict[str, Any]:
-    """A report as saved, without its ``run`` block, which tells when and where."""
-    content = report.to_json() if isinstance(report, Report) else report.read_bytes()
-    return {key: value for key, value in json.loads(content).items() if key != "run"}
+    """A report as saved, without its ``run`` block but for what was used: of that all but what the ledger answered."""
+    saved = json.loads(report.to_json() if isinstance(report, Report) else report.read_bytes())
+    used = saved.pop("run").get("used", {"usage": {}, "cells": {}})
+    cells = {label: {row: _asked(one) for row, one in rows.items()} for label, rows in used["cells"].items()}
+    return {**saved, "usage": _asked(used["usage"]), "used": cells}
+
+
+def _asked(usage: dict[str, Any]) -> dict[str, Any]:
+    """What was asked, whoever answered."""
+    kept = {key: value for key, value in usage.items() if key not in ("cached", "seconds")}
+    return {**kept, "calls": usage.get("calls", 0) + usage.get("cached", 0)}
 
 
 def text(report: dict[str, Any]) -> str:

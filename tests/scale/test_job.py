@@ -163,7 +163,7 @@ def test_a_job_is_of_one_configuration(serve: Serve, tmp_path: Path) -> None:
     same = configured(tmp_path, server, samples=8, by=[], confidence=0.9, workers=3)
     assert len(plan(read_config(same), job, base=tmp_path, buckets=2).rows) == 2
     assert Manifest.at(job).settings.confidence == 0.9
-    with pytest.raises(InputError, match="2 of 2 parts are not done: 0, 1"):
+    with pytest.raises(InputError, match="not all is done, 2 of 2 parts to do: 00000, 00001"):
         merge(job)
     with pytest.raises(InputError, match="no job is here"):
         merge(folder_at(str(tmp_path / "nowhere")))
@@ -233,7 +233,7 @@ def test_usage_is_what_the_endpoint_saw(serve: Serve, tmp_path: Path, capsys: py
     told = f"{server.calls} calls, {2 * 80 - server.calls} cached"
     assert told in capsys.readouterr().out
     saved = tmp_path / "steelyard-out" / "report.json"
-    assert plain(saved)["usage"]["calls"] == one["usage"]["calls"] == 160  # a saved report counts what was asked
+    assert plain(saved)["usage"]["calls"] == one["usage"]["calls"] == 160
     assert invoke(["show", str(saved)]) == 0
     assert told in capsys.readouterr().out
     usage = Report.load(saved).usage
@@ -271,7 +271,7 @@ def test_parts_are_as_many_as_the_samples_need(
 def test_a_dry_run_without_a_price_says_so(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line says how a configuration names the price; with one the plan has the cost."""
     server = serve()
-    line = "cost unknown: give its price per million tokens, as in judge: {model: …, price: [in, out]}"
+    line = "cost unknown: give the judge's price per million tokens, as in judge: {model: …, price: [in, out]}"
     path = configured(tmp_path, server, samples=3, judge={"model": server.judge})
     assert invoke(["run", str(path), "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == line
@@ -284,6 +284,21 @@ def test_a_share_of_a_small_job_has_a_part(serve: Serve, tmp_path: Path) -> None
     path = configured(tmp_path, serve(), samples=40, metrics=["token_f1"], judge=None)
     assert invoke(["run", str(path), "--job", str(tmp_path / "job"), "--part", "2/4"]) == 0
     assert len(Manifest.at(folder_at(str(tmp_path / "job"))).rows) == 4
+
+
+def test_a_share_without_a_part_says_so(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A planned job of two parts has no work for a third share; its parts are dealt out evenly to the others."""
+    path = configured(tmp_path, serve(), samples=40, metrics=["token_f1"], judge=None)
+    job = ["run", str(path), "--job", str(tmp_path / "job")]
+    assert invoke([*job, "--plan", "--buckets", "2"]) == 0
+    assert capsys.readouterr().out == "40 samples in 2 parts\n"
+    assert invoke([*job, "--part", "3/3"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "nothing to do for share 3 of 3: the job has only 2 parts\n")
+    assert invoke([*job, "--part", "2/3"]) == 0
+    assert "1 of 1 part to do" in capsys.readouterr().err
+    with pytest.raises(InputError, match="not all is done, 1 of 2 parts to do: 00000"):
+        merge(folder_at(str(tmp_path / "job")))
 
 
 def test_a_budget_is_shared_by_samples(serve: Serve, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_what_is_wrong_with_the_run_ends_it(
 def test_run_files_are_weighed_on_a_cluster(nodes: list[Any], tmp_path: Path) -> None:
     """Pieces of a run file in workers: the report of the file read in one go."""
     from steelyard import evaluate_run
-    from steelyard.judgements import Policy
+    from steelyard.policy import Policy
     from steelyard.rank_cluster import merge_rankings, plan_rankings
     from steelyard.ray_cluster import run_on_ray
 

@@ -212,7 +212,7 @@ def test_many_pairs_take_the_jackknife() -> None:
 
 def test_bad_input_is_one_clear_line() -> None:
     """What cannot be compared is refused, and the message says what was found."""
-    with pytest.raises(InputError, match="raters label the same samples: found 2 and 1 labels"):
+    with pytest.raises(InputError, match="raters label the same samples: found 2 and 1 label"):
         accuracy([1, 0], [1])
     with pytest.raises(InputError, match="expected numbers, found text among the labels"):
         spearman([1, 2], ["1", "2"])

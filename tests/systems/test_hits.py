@@ -138,7 +138,7 @@ def test_what_is_no_output(result: object) -> None:
 
 def test_contexts_and_ids_of_unequal_number() -> None:
     """Two contexts with one id are not zipped."""
-    with pytest.raises(InputError, match="2 contexts and 1 ids"):
+    with pytest.raises(InputError, match="2 contexts and 1 id: "):
         output_of({"answer": "", "contexts": ["a", "b"], "ids": ["1"]})
 
 

@@ -61,7 +61,7 @@ def agreement(
 
 def shown(found: list[Agreed], *, markdown: bool = False) -> str:
     """The figures as a table, in columns or in Markdown."""
-    from ..render.table import number
+    from ..render.table import number, with_way
 
     def measure(one: object) -> str:
         value, low, high = (getattr(one, name) for name in ("value", "low", "high"))
@@ -73,7 +73,7 @@ def shown(found: list[Agreed], *, markdown: bool = False) -> str:
             one.pack,
             one.slice,
             one.label,
-            one.metric,
+            with_way(one.metric.removeprefix(f"{one.way}."), one.way),
             str(one.n),
             str(one.good),
             measure(one.auc),

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, within
 from . import app
-from .evaluate import check_format
-from .options import By, Confidence, Encoding, Seed, StoreAt, listed
+from .evaluate import check_format, priced, told
+from .options import By, Confidence, Encoding, Seed, StoreAt, check_apart, listed
 from .progress import Progress
 
 FORMATS = ("table", "md", "json")
@@ -51,6 +51,7 @@ def calibrate(
     from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
+    check_apart(out, [report, *labels, *([] if baseline is None else [baseline]), *(baseline_labels or ())])
     span = scale_of(scale)
     found = weigh(
         report_at(report, store=store or DEFAULT),
@@ -108,9 +109,10 @@ def label(
     with by --walk and never overwritten.
     """
     from ..label import draw, sheet_of
-    from ..labelled import label_of
     from ..labeller import walk
     from ..labels_file import Sheet
+    from ..names import number_of
+    from ..namesakes import label_of
     from ..store import DEFAULT, report_at
 
     loaded = report_at(report, store=store or DEFAULT)
@@ -124,7 +126,8 @@ def label(
         draws = draw(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
         sheet = sheet_of(loaded, column, draws, out, annotator=annotator)
         sheet.save()
-        print(f"wrote {out}: {len(draws)} {'claims' if claims else 'samples'} to label", file=sys.stderr)
+        drawn = number_of(len(draws), "claim" if claims else "sample")
+        print(f"wrote {out}: {drawn} to label", file=sys.stderr)
     if walk_it:
         bounds = span or loaded.notes[column].bounds
         given = walk(sheet, {one.id: one for one in loaded.samples}, bounds=bounds, annotator=annotator)
@@ -152,6 +155,8 @@ def drift(
     max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
     store: StoreAt = None,
     seed: Seed = 0,
 ) -> int:
@@ -159,8 +164,8 @@ def drift(
 
     Exit codes: 0 no detectable drift, 2 a metric moved, 3 too much failed.
     """
+    from ..drift import check_labels, plan_rejudge, rejudge
     from ..drift import drift as weigh
-    from ..drift import rejudge
     from ..labels_file import read_labels
     from ..render import drift as render
     from ..render.files import write
@@ -169,12 +174,23 @@ def drift(
     check_format(output_format, ("table", "json"))
     if (current is None) == (judge is None):
         raise InputError("give either a second report or --judge")
+    if dry_run and judge is None:
+        raise InputError("--dry-run goes with --judge: without one nothing is asked")
+    check_apart(out, [anchor, *([] if current is None else [current])])
+    within("tolerance", tolerance, 0)
+    within("alpha", alpha, 0, 1)
     first = report_at(anchor, store=store or DEFAULT)
+    given = read_labels(labels, scale=scale_of(scale)) if labels else None
     if judge is not None:
+        check_labels(first, given or [], metric)
+        who = priced(judge, price)
+        if dry_run:
+            told(plan_rejudge(first, who, ledger=ledger))
+            return 0
         with Progress() as progress:
             again = rejudge(
                 first,
-                judge,
+                who,
                 concurrency=concurrency,
                 budget=budget,
                 max_calls=max_calls,
@@ -186,7 +202,6 @@ def drift(
         again = report_at(current or "", store=store or DEFAULT)
     if out is not None:
         write(again, out)
-    given = read_labels(labels, scale=scale_of(scale)) if labels else None
     found = weigh(first, again, labels=given, metric=metric, tolerance=tolerance, alpha=alpha, seed=seed)
     print({"table": render.text, "json": render.as_json}[output_format](found))
     if any(share > 0 for label, share in again.failed_share.items() if label in found.metrics):

@@ -23,13 +23,15 @@ FORMATS = ("table", "md", "json", "junit", "github", "html")
 def compare(
     baseline: Annotated[str, typer.Argument(help="The report to be no worse than; a file, a folder or latest:TAG.")],
     current: Annotated[str, typer.Argument(help="The report of today; likewise.")],
-    tolerance: Annotated[float, typer.Option(help="A drop of more than this is a regression.")] = 0.01,
+    tolerance: Annotated[
+        float, typer.Option(help="A drop of more than this is a regression, significant or not.")
+    ] = 0.01,
     per_metric: Annotated[
         list[str] | None, typer.Option("--metric-tolerance", help="METRIC=VALUE; may be repeated.")
     ] = None,
     metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Compare these alone.")] = None,
     significant: Annotated[
-        bool, typer.Option("--significant", help="A drop must also be significant to be a regression.")
+        bool, typer.Option("--significant", help="A regression must be both: more than the tolerance, and significant.")
     ] = False,
     alpha: Annotated[float, typer.Option(help="Level of significance, after Holm's adjustment.")] = 0.05,
     by: By = None,

@@ -12,7 +12,7 @@ from . import app
 
 @app.command("demo")
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Where runs, samples and reports are written.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Where data, runs, samples and reports are written.")] = Path(
         "steelyard-demo"
     ),
 ) -> None:
@@ -21,7 +21,9 @@ def demo(
     from ..line_up import line_up
     from ..render.line_up import FOOT, table
     from ..render.table import aligned
+    from ..systems import bm25
 
+    bm25.library()
     print("40 questions on a corpus about lighthouses; two retrievers, one extractive answerer\n")
     weighed = run(out)
     for heading, reports in (
@@ -31,6 +33,6 @@ def demo(
         print(f"── {heading}", *aligned(table(line_up(reports))), "", sep="\n")
     print(FOOT)
     print(
-        f"runs, samples and reports are in {out}/: open {out}/bm25/answers/report.html,"
+        f"data, runs, samples and reports are in {out}/: open {out}/bm25/answers/report.html,"
         f" or: steelyard show {out}/bm25/answers"
     )

@@ -33,6 +33,7 @@ from .progress import Progress
 if TYPE_CHECKING:
     from ..gate import Rule
     from ..judge import LLMJudge
+    from ..plan import Plan
     from ..report import Report
 
 FORMATS = ("table", "json", "md", "latex", "csv")
@@ -93,6 +94,7 @@ def evaluate(
     from ..evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
     from ..gate import exit_code, rules
     from ..samples import read_samples
+    from ..weighing import Weighing
 
     check_format(output_format, FORMATS)
     _check(
@@ -113,12 +115,14 @@ def evaluate(
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     judges = [priced(one, price) for one in judge or ()]
     samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
+    for one in tuple(judges) or (None,):
+        Weighing(wanted, judge=one, embedder=embedder, thresholds=thresholds, pass_rates=rates)
     if judges or dry_run:
         for one in tuple(judges) or (None,):
             plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)
             print(*([one] if len(judges) > 1 else []), plan, sep="\n", file=sys.stdout if dry_run else sys.stderr)
-            if dry_run and (line := plan.unknown("give --price IN,OUT (per million tokens)")):
-                print(line)
+            if dry_run:
+                _tell_unknown(plan)
         if dry_run:
             return 0
     with Progress() as progress:
@@ -241,6 +245,17 @@ def more(report: Report) -> None:
         print("", jury.text(seats), sep="\n")
     if found := noise(report):
         print("", repeats.text(found), sep="\n")
+
+
+def told(plan: Plan) -> None:
+    """Print the plan of a dry run, and how to learn its cost where that is not known."""
+    print(plan)
+    _tell_unknown(plan)
+
+
+def _tell_unknown(plan: Plan) -> None:
+    if line := plan.unknown("give --price IN,OUT (per million tokens)"):
+        print(line)
 
 
 def priced(judge: str, price: str | None) -> LLMJudge | str:

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .options import Encoding, Fields, pairs
+from .options import Encoding, Fields, Overwrite, check_free, pairs
 
 if TYPE_CHECKING:
     from ..convert import Contents
@@ -25,6 +25,7 @@ def check(
     repair: Annotated[
         Path | None, typer.Option(help="Write the set with its labels re-anchored: a file, or a folder.")
     ] = None,
+    overwrite: Overwrite = False,
     field: Fields = None,
     encoding: Encoding = "utf-8",
 ) -> int:
@@ -38,6 +39,8 @@ def check(
 
     if corpus is None and (was is not None or repair is not None):
         raise InputError("--was and --repair go with --corpus")
+    if repair is not None:
+        check_free(repair, overwrite=overwrite)
     wrong = 0
     for path in _with_samples(paths):
         found = look(path, fields=pairs(field, "--field") or None, encoding=encoding)
@@ -120,12 +123,14 @@ def convert(
     target: Annotated[Path, typer.Argument(help="What to write; the suffix says the format.")],
     source_format: Annotated[str | None, typer.Option("--from", help="Format of the source, if not by suffix.")] = None,
     target_format: Annotated[str | None, typer.Option("--to", help="Format of the target, if not by suffix.")] = None,
+    overwrite: Overwrite = False,
     field: Fields = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Change the format of a file, without loss, or with a list of what the target cannot hold."""
     from ..convert import convert as change
 
+    check_free(target, overwrite=overwrite)
     lost = change(
         source, target, from_=source_format, to=target_format, fields=pairs(field, "--field") or None, encoding=encoding
     )

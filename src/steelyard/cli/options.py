@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -32,6 +32,7 @@ Fields: TypeAlias = Annotated[
 Keep: TypeAlias = Annotated[
     bool, typer.Option("--keep", help="Keep the report for history and as a baseline, in .steelyard/runs.")
 ]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Keep the report in this folder.")]
 Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Keep the report under this tag, such as a branch.")]
 
@@ -43,6 +44,28 @@ def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None
 
         path = Store(store or DEFAULT).keep(report, tag=tag)
         print(f"kept as {path}", file=sys.stderr)
+
+
+def check_free(path: Path, *, overwrite: bool) -> None:
+    """InputError where something would be lost that a person may have worked on, unless that is wanted."""
+    from ..set_folder import check_free as check_folder
+
+    if overwrite:
+        return
+    if path.is_dir():
+        check_folder(path)
+    elif path.is_file() and path.stat().st_size:
+        raise InputError("the file is there already: --overwrite replaces it, or name another", path=path)
+
+
+def check_apart(out: Path | None, read: Iterable[str | Path]) -> None:
+    """InputError where an output would be written over what is read: a file, or the folder of a report."""
+    if out is None:
+        return
+    place = out.resolve()
+    for one in (Path(name).resolve() for name in read):
+        if place in (one, one / "report.json") or place / "report.json" == one:
+            raise InputError("--out is what is read here: name another file or folder", path=out)
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:

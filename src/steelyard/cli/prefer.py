@@ -9,8 +9,8 @@ import typer
 
 from ..errors import InputError, within
 from . import app
-from .evaluate import check_format
-from .options import By, Confidence, Encoding, Fields, Seed, listed, pairs
+from .evaluate import check_format, priced, told
+from .options import By, Confidence, Encoding, Fields, Seed, check_apart, listed, pairs
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def prefer(
     max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
@@ -44,15 +46,23 @@ def prefer(
 
     Exit codes: 0 good, 1 could not run, 3 too much failed.
     """
+    from ..prefer import plan_prefer
     from ..prefer import prefer as weigh
     from ..render import preference as render
 
     check_format(output_format, FORMATS)
     within("max_failed", max_failed, 0, 1)
+    check_apart(out, systems)
+    read, who = named(systems, pairs(field, "--field"), encoding), priced(judge, price)
+    if dry_run:
+        for (a, b), plan in plan_prefer(read, who, by=listed(by), limit=limit, ledger=ledger).items():
+            print(f"{a}, {b}:")
+            told(plan)
+        return 0
     with Progress() as progress:
         found = weigh(
-            named(systems, pairs(field, "--field"), encoding),
-            judge,
+            read,
+            who,
             by=listed(by),
             limit=limit,
             concurrency=concurrency,

@@ -6,6 +6,7 @@ import sys
 import time
 from types import TracebackType
 
+from ..names import number_of
 from ..tally import Count
 
 QUIET_FOR = 1.0
@@ -93,7 +94,7 @@ class Progress:
         of = f"/{self.total}" if self.total else ""
         parts = [f"{done}{of} done", f"{undefined} undefined", f"{failed} failed"]
         if calls or cached:
-            parts += [f"{calls} calls", f"{cached} cached", f"{tokens} tokens"]
+            parts += [number_of(calls, "call"), f"{cached} cached", number_of(tokens, "token")]
         if cost is not None:
             parts.append(f"cost {cost:.4f}")
         if self.total and done:

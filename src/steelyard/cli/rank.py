@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import InputError, within
-from ..judgements import Compat, Duplicates, Missing, Policy, Ties, Undefined
+from ..policy import Compat, Duplicates, Missing, Policy, Ties, Undefined
 from . import app
 from .evaluate import check_format
 from .job import Job

@@ -92,7 +92,7 @@ def run(
 
 def _say_unknown(planned: Plan) -> None:
     """Say where a price is missing, and how the configuration names one."""
-    if line := planned.unknown("give its price per million tokens, as in judge: {model: …, price: [in, out]}"):
+    if line := planned.unknown("give the judge's price per million tokens, as in judge: {model: …, price: [in, out]}"):
         print(line)
 
 
@@ -103,7 +103,8 @@ def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     from ..render.plain import estimates_csv
     from ..render.systems import side_by_side
     from ..run_systems import run_systems
-    from ..system_config import read_systems_config
+    from ..system_config import Bm25, read_systems_config
+    from ..systems import bm25
 
     read = read_systems_config(config)
     base = config.resolve().parent
@@ -111,6 +112,9 @@ def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
         planned = plan_systems(read, base=base)
         print(planned)
         _say_unknown(planned.total)
+    if any(isinstance(one, Bm25) for one in read.systems.values()):
+        bm25.library()
+    if dry_run:
         return 0
     with Progress() as progress:
         found = run_systems(read, base=base, progress=progress)

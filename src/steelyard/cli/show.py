@@ -10,6 +10,7 @@ import typer
 from ..errors import InputError, UnknownName
 from . import app
 from .evaluate import check_format, more
+from .options import check_apart
 
 FORMATS = ("table", "json", "md", "latex", "csv", "html")
 
@@ -38,6 +39,7 @@ def show(
     from ..store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
+    check_apart(out, [report])
     loaded = report_at(report, store=store or DEFAULT)
     if plot is not None:
         from ..render.charts import plot as draw

@@ -11,7 +11,7 @@ import typer
 from ..errors import InputError
 from . import app
 from .evaluate import priced
-from .options import Encoding, numbers
+from .options import Encoding, Overwrite, check_apart, check_free, numbers
 from .progress import Progress
 
 
@@ -22,6 +22,7 @@ def synth(
     ],
     n: Annotated[int, typer.Option("-n", "--number", help="How many items.")] = 100,
     out: Annotated[Path, typer.Option("--out", help="Folder of the set.")] = Path("steelyard-set"),
+    overwrite: Overwrite = False,
     judge: Annotated[
         str | None, typer.Option(help="Who writes and answers: openai:MODEL or http://host/v1#model. None: no model.")
     ] = None,
@@ -50,9 +51,13 @@ def synth(
 ) -> int:
     """Make a question set with provenance: every item with its sources, the quotes that hold the answer, and its type.
 
+    The same command again goes on with a set that is not finished. Another set in its place is not written over.
     Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
     """
     from ..corpus import read_corpus
+    from ..names import number_of
+    from ..set_folder import check_free as check_set
+    from ..synthesis.planning import job_of
     from ..synthesize import check_out, plan_synthesis, synthesize
 
     model = None if judge is None else priced(judge, price)
@@ -66,11 +71,14 @@ def synth(
         plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger)
         cost = "" if plan.cost is None else f", about {plan.cost:.4f}"
         print(
-            f"about {plan.calls} calls ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt and"
-            f" {plan.completion_tokens} completion tokens{cost}, if every first attempt is kept; an item is tried up to"
-            f" {attempts} times"
+            f"about {number_of(plan.calls, 'call')} ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt"
+            f" and {plan.completion_tokens} completion tokens{cost}, if every first attempt is kept; an item is tried"
+            f" {number_of(attempts, 'time')} at most"
         )
         return 0
+    if not overwrite:
+        job = job_of(documents, n, judge=model, kinds=kinds, styles=styles, embedder=embedder, seed=seed)
+        check_set(out, job)
     with Progress() as progress:
         made = synthesize(
             documents,
@@ -100,6 +108,7 @@ def review(
     out: Annotated[
         Path | None, typer.Option("--out", help="Where the accepted items go (default: reviewed.jsonl beside the set).")
     ] = None,
+    overwrite: Overwrite = False,
     encoding: Encoding = "utf-8",
 ) -> int:
     """Look at every item with its source in view: accept, edit or reject. Goes on where it was left.
@@ -108,7 +117,11 @@ def review(
     """
     from ..review import Review
 
-    with Review(path, out=out, encoding=encoding) as reviewing:
+    check_apart(out, [path, path / "samples.jsonl"])
+    begun = Review(path, out=out, encoding=encoding)
+    if not begun.decisions:
+        check_free(begun.out, overwrite=overwrite)
+    with begun as reviewing:
         left = reviewing.walk(read=_asked, write=print)
     print(reviewing)
     return 3 if left else 0

@@ -112,6 +112,7 @@ def _check_weights(*, weights: str) -> None:
     revision=1,
     source="ragas answer correctness: weighted F1 over classified claims and semantic similarity",
     aliases=("AnswerCorrectness",),
+    may_embed=True,
     remedy="read the claims listed as fp and fn: what is wrong, and what is missing",
     check=_check_weights,
 )

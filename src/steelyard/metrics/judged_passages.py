@@ -341,13 +341,12 @@ def context_entity_recall(sample: Sample) -> Flow:
     Compared without regard to case. What the judge lists although it does not stand in the text is left out, and
     told in the evidence. A reference without entities is undefined; of several references the best counts.
     """
-    contexts = sample.retrieved_contexts or []
+    there, more = yield from _entities(sample.retrieved_contexts or [])
 
     def against(reference: str) -> Steps[Outcome]:
         wanted, invented = yield from _entities([reference])
         if not wanted:
             return Undefined("no entities in the reference", {"discarded": [*invented]})
-        there, more = yield from _entities(contexts)
         found = wanted & there
         evidence: dict[str, Json] = {"found": [*sorted(found)], "missing": [*sorted(wanted - found)]}
         if invented | more:

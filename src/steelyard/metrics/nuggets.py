@@ -11,6 +11,7 @@ from msgspec import Struct
 from ..errors import InputError
 from ..flow import Flow, Prompt, ask
 from ..metric import metric
+from ..misfits import misfit
 from ..records import Json, Sample, Undefined, Value
 from .verdicts import Steps, judged
 
@@ -121,7 +122,9 @@ def _given(sample: Sample) -> list[Nugget] | None:
     try:
         nuggets = msgspec.convert(texts, list[Nugget], strict=True)
     except msgspec.ValidationError as error:
-        raise InputError(f"expected a list of texts or of {{text, importance}}: {error}", field="nuggets") from None
+        words, place, _ = misfit(error, texts)
+        field = f"nuggets{place.removeprefix('$')}"
+        raise InputError(f"expected a list of texts or of {{text, importance}}: {words}", field=field) from None
     return [one for one in nuggets if one.text.strip()]
 
 

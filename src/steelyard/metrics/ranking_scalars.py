@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ..join import join
-from ..judgements import Policy, identifier
+from ..judgements import identifier
+from ..policy import Policy
 from ..rankings import FloatArray, Rankings
 from . import ranking
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ..errors import InputError
 from ..metric import metric
+from ..misfits import misfit
 from ..placing import Stretch, flatten, locate, shared
 from ..records import Json, Sample, Span, Undefined, Value
 
@@ -128,7 +129,8 @@ def _read(sample: Sample, name: str, kind: type[T]) -> T | None:
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
-        raise InputError(f"sample {sample.id}: {error}", field=f"metadata.{name}") from None
+        words, place, _ = misfit(error, found)
+        raise InputError(f"sample {sample.id}: {words}", field=f"metadata.{name}{place.removeprefix('$')}") from None
 
 
 def _relevant(spans: Iterable[Span], sources: Mapping[str, str]) -> tuple[Stretches, dict[str, str]]:

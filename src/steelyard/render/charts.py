@@ -69,7 +69,10 @@ def scatter(
     points = alt.Chart(_data(alt, rows), width=360, height=360).mark_circle(color=ACCENT, opacity=0.45, size=36)
     x = alt.X("before:Q", title=f"{label}, {baseline}", scale=scale)
     y = alt.Y("after:Q", title=f"{label}, {current}", scale=scale)
-    head = alt.TitleParams(f"{label}: {current} against {baseline}", subtitle=f"{len(pairs):,} samples")
+    head = alt.TitleParams(
+        f"{label}: {current} against {baseline}",
+        subtitle=f"{len(pairs):,} {'sample' if len(pairs) == 1 else 'samples'}",
+    )
     return _written((line.encode(x=x, y=y) + points.encode(x=x, y=y)).properties(title=head), target)
 
 

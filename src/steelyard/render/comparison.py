@@ -93,10 +93,18 @@ def _verdict(one: MetricDelta, alpha: float) -> str:
     return words
 
 
+def rule(comparison: Comparison) -> str:
+    """What makes a regression here, in words."""
+    sure = f"which is significant (p ≤ {comparison.alpha:g})" if comparison.significant else "be it significant or not"
+    limits = sorted({one.tolerance for one in comparison.deltas})
+    tolerance = f" ({limits[0]:g})" if len(limits) == 1 else ""
+    return f"a drop of more than the tolerance{tolerance}, {sure}, or a metric that lost its samples"
+
+
 def headline(comparison: Comparison) -> str:
     """The verdict in words."""
     if not comparison.comparable:
-        return f"NOT COMPARABLE: {len(comparison.blockers)} blockers"
+        return f"NOT COMPARABLE: {number_of(len(comparison.blockers), 'blocker')}"
     if comparison.regressions:
         names = ", ".join(dict.fromkeys(one.metric for one in comparison.regressions))
         return f"FAIL: {number_of(len(comparison.regressions), 'regression')} ({names})"
@@ -132,6 +140,7 @@ def text(comparison: Comparison) -> str:
         lines += aligned(table(comparison))
         noisy = any(one.noise is not None for one in comparison.deltas)
         lines += ["", f"delta: negative is worse; {level} interval; p: {TEST}, Holm-adjusted"]
+        lines += [f"REGRESSION: {rule(comparison)}"] if comparison.regressions else []
         lines += ["noise: two runs of one system differ by less, by the judge's noise alone"] if noisy else []
     lines += _coverage(comparison)
     for one in comparison.regressions:
@@ -148,6 +157,7 @@ def markdown(comparison: Comparison, *, link: str | None = None) -> str:
     lines = [MARKER, title, "", f"**{escape(headline(comparison))}**", ""]
     lines += [f"- blocker: {escape(line)}" for line in comparison.blockers] + ([""] if comparison.blockers else [])
     lines += [*markdown_table(table(comparison)), "", *(f"- {escape(line)}" for line in _coverage(comparison))]
+    lines += [f"- REGRESSION: {escape(rule(comparison))}"] if comparison.regressions else []
     for one in comparison.regressions:
         if not one.worst:
             continue

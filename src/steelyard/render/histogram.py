@@ -44,8 +44,9 @@ def histogram(values: FloatArray, bounds: tuple[float, float] | None = None) -> 
         if count:
             height = max(2.0, HEIGHT * count / most)
             bars.append(f"M{at * step:g} {HEIGHT}v-{height:.4g}h{step - 1:g}v{height:.4g}z")
+    scores = "score" if len(values) == 1 else "scores"
     words = (
-        f"from {low:g} to {high:g}: {len(values):,} scores, {counts[0]:,} in the lowest of {BINS} bins, "
+        f"from {low:g} to {high:g}: {len(values):,} {scores}, {counts[0]:,} in the lowest of {BINS} bins, "
         f"{counts[-1]:,} in the highest, median {np.median(values):.3g}"
     )
     return Histogram("".join(bars), low, high, words)

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from ..comparison import Comparison, MetricDelta
 from ..failures import aligned_samples
+from ..names import number_of
+from ..namesakes import under_names_of
 from ..records import Estimate, Json, Sample
 from ..report import Report
-from .comparison import TEST, headline, no_room
+from .comparison import TEST, headline, no_room, rule
 from .html import SCRIPTS, level, rendered
 from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of
 from .html_view import LONGEST, WORDS, between, figure, provenance
@@ -83,6 +85,7 @@ def comparison_page(comparison: Comparison, current: Report, baseline: Report, *
     ``current`` and ``baseline`` are the reports that were compared: the page shows their samples in pairs. ``trend``
     holds, per metric, the estimates of stored runs, oldest first.
     """
+    baseline = under_names_of(current, baseline)
     pairs = _pairs(current, baseline)
     whole = [one for one in comparison.deltas if not one.slice]
     largest = max((abs(end) for one in whole for end in (one.low, one.high, one.delta) if end is not None), default=0.0)
@@ -102,6 +105,7 @@ def comparison_page(comparison: Comparison, current: Report, baseline: Report, *
         level=f"{comparison.confidence * 100:g} %" if comparison.deltas else level(current),
         rows=rows,
         test=TEST,
+        rule=rule(comparison),
         noisy=any(one.noise is not None for one in whole),
         slices=[(name, *_selected(name), found) for name, found in parts.items()],
         worst=_worst(comparison, current, baseline, pairs),
@@ -130,8 +134,8 @@ def _moved(moved: Sequence[MetricDelta], alpha: float) -> str:
     metrics = len({one.metric for one in moved}) - 1
     parts = len([one for one in moved if one.slice])
     others = [
-        f"{metrics} more {_plural('metric', metrics)}" if metrics else "",
-        f"{parts} {_plural('slice', parts)}" if parts else "",
+        number_of(metrics, "more metric") if metrics else "",
+        number_of(parts, "slice") if parts else "",
     ]
     told = " and ".join(filter(None, others))
     more = f"; so {'do' if metrics + parts > 1 else 'does'} {told}" if told else ""
@@ -140,12 +144,9 @@ def _moved(moved: Sequence[MetricDelta], alpha: float) -> str:
     if first.delta is None:
         return f"{first.metric}{where} {known}{more}"
     way = "falls" if (first.current or 0.0) < (first.baseline or 0.0) else "rises"
-    doubt = "" if known in {"worse", "better"} else f" ({known})"
+    doubt = known.removeprefix(first.verdict).lstrip(", ")
+    doubt = f" ({doubt})" if doubt else ""
     return f"{first.metric}{where} {way} from {figure(first.baseline)} to {figure(first.current)}{doubt}{more}"
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 def _pairs(current: Report, baseline: Report) -> list[tuple[int, int]]:

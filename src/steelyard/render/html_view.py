@@ -141,9 +141,10 @@ def title(report: Report) -> str:
     return name or ("Rankings" if report.kind == "ranking" else "Answers")
 
 
-def what(report: Report) -> str:
-    """The word for its samples."""
-    return "queries" if report.kind == "ranking" else "samples"
+def what(report: Report, count: int = 0) -> str:
+    """The word for so many of its samples."""
+    one, many = ("query", "queries") if report.kind == "ranking" else ("sample", "samples")
+    return one if count == 1 else many
 
 
 def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: float = 0.0) -> Verdict:
@@ -170,7 +171,8 @@ def _incomplete(report: Report, max_failed: float) -> str:
     one = report.estimates[label]
     rest = sum(share > max_failed for share in shares.values()) - 1
     others = f", and {rest} more {'metric' if rest == 1 else 'metrics'} too often" if rest > 0 else ""
-    return f"Incomplete: {label} failed on {one.failed:,} of {one.n + one.failed:,} {what(report)}{others}."
+    tried = one.n + one.failed
+    return f"Incomplete: {label} failed on {one.failed:,} of {tried:,} {what(report, tried)}{others}."
 
 
 def _joined(missed: Sequence[Rule]) -> str:
@@ -187,7 +189,7 @@ def _plainly(report: Report) -> str:
         for label, one in report.estimates.items()
         if one.value is not None and report.notes[label].bounds == (0.0, 1.0) and report.notes[label].higher_is_better
     ]
-    scored = f"{report.n_queries:,} of {report.n_samples:,} {what(report)} scored"
+    scored = f"{report.n_queries:,} of {report.n_samples:,} {what(report, report.n_samples)} scored"
     if not sides:
         return f"{scored}."
     (low, lowest), (high, highest) = min(sides), max(sides)
@@ -241,12 +243,9 @@ def banner(report: Report, max_failed: float) -> list[Row]:
 def totals(report: Report) -> list[tuple[str, str]]:
     """What it took: samples, metrics, calls, cached, tokens, cost, time."""
     usage, run = report.usage, report.run
-    told = run.get("cached", 0)
-    cached = usage.cached or (told if isinstance(told, int) else 0)
-    calls = usage.calls + usage.cached - cached
     found = [(f"{report.n_samples:,}", what(report)), (f"{len(report.estimates):,}", "metrics")]
-    if calls or cached:
-        found += [(f"{calls:,}", "calls"), (f"{cached:,}", "cached")]
+    if usage.calls or usage.cached:
+        found += [(f"{usage.calls:,}", "calls"), (f"{usage.cached:,}", "cached")]
         found.append((f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}", "tokens in + out"))
     if usage.embedded:
         found.append((f"{usage.embedded:,}", "texts embedded"))
@@ -260,7 +259,7 @@ def totals(report: Report) -> list[tuple[str, str]]:
 
 def provenance(report: Report) -> list[tuple[str, str]]:
     """Everything that a later reader needs to trust or to repeat the numbers."""
-    shown = {"seconds", "cached", "stages"}
+    shown = {"seconds", "stages"}
     run = [(key.replace("_", " "), str(value)) for key, value in report.run.items() if key not in shown]
     took = stages(report)
     told = [] if took is None else [(row[0], _row_in_words(took.head, row)) for row in took.rows]

@@ -38,7 +38,7 @@ def markdown(report: Report) -> str:
         lines += ["", f"## {escape(name)}", "", *markdown_table(table)]
     fails = where(report)
     if fails is not None:
-        lines += ["", "## Where it fails", "", *markdown_table(fails)]
+        lines += ["", "## What happened", "", *markdown_table(fails)]
     took = stages(report)
     if took is not None:
         lines += ["", "## What it took", "", *markdown_table(took)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..calibration import Share
+from ..names import number_of
 from ..prefer import Duel, Preference
 from .comparison import signed
 from .markdown import escape, markdown_table
@@ -88,7 +89,8 @@ def markdown(found: Preference) -> str:
 def _usage(found: Preference) -> str:
     use = found.usage
     cost = "" if use.cost is None else f", cost {use.cost:.4f}"
-    return f"{use.calls} calls, {use.cached} cached, {use.prompt_tokens + use.completion_tokens} tokens{cost}"
+    tokens = number_of(use.prompt_tokens + use.completion_tokens, "token")
+    return f"{number_of(use.calls, 'call')}, {use.cached} cached, {tokens}{cost}"
 
 
 def as_json(found: Preference) -> str:

@@ -16,7 +16,7 @@ def text(report: Report, *, scale: float = 1.0) -> str:
         lines += ["", name, *aligned(table)]
     fails = where(report)
     if fails is not None:
-        lines += ["", "where it fails:", *aligned(fails)]
+        lines += ["", "what happened:", *aligned(fails)]
     took = stages(report)
     if took is not None:
         lines += ["", "what it took:", *aligned(took)]

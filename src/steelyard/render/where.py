@@ -1,4 +1,4 @@
-"""Where it fails, as a table of text: for the terminal and for Markdown."""
+"""What happened, where it works and where it fails, as a table of text: for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ def table(failures: Failures, *, most: int = 8) -> Table | None:
         (str(cell.n), percent(cell.share), f"{percent(cell.low)} – {percent(cell.high)}", in_words(cell), cell.remedy)
         for cell in cells
     ]
-    return Table(("n", "share", "interval", "where it fails", "usual remedy"), rows, frozenset({0, 1}))
+    return Table(("n", "share", "interval", "what happened", "usual remedy"), rows, frozenset({0, 1}))

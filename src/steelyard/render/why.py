@@ -10,7 +10,8 @@ import msgspec
 from ..errors import UnknownName
 from ..exchanges import exchanges
 from ..labeller import visible
-from ..names import did_you_mean
+from ..names import nearest, number_of
+from ..namesakes import label_of
 from ..records import Json, Sample
 from ..report import Report
 from .table import one_line
@@ -18,12 +19,11 @@ from .table import one_line
 
 def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None) -> str:
     """The page of one score as text; prompts and replies come from the ledger where it is at hand."""
-    if metric not in report.columns:
-        raise UnknownName(f"no metric {metric!r} in the report: {did_you_mean(metric, report.columns)}")
+    label = label_of(report, metric)
     if sample not in report.ids:
-        raise UnknownName(f"no sample {sample!r} in the report: {did_you_mean(sample, report.ids[:2000])}")
+        raise UnknownName(f"no sample {sample!r} in the report: {_nearest(sample, report.ids)}")
     row = report.ids.index(sample)
-    score, note = report.score(row, metric), report.notes[metric]
+    score, note = report.score(row, label), report.notes[label]
     value = "none" if score.value is None else repr(score.value)
     lines = [f"{note.name} [{note.way}, revision {note.revision}] on {one_line(sample)}: {value} ({score.status})"]
     if score.reason:
@@ -40,6 +40,13 @@ def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None)
     if score.requests:
         lines += ["", *_requests(score.requests, ledger or _ledger_of(report))]
     return visible("\n".join(lines))
+
+
+def _nearest(sample: str, ids: list[str]) -> str:
+    """The ids most like one that is not there; where none is, how the first ones look."""
+    if close := nearest(sample, ids):
+        return f"did you mean {', '.join(map(one_line, close))}?"
+    return f"its {number_of(len(ids), 'id begins', 'ids begin')} with {', '.join(map(one_line, ids[:3]))}"
 
 
 def _ledger_of(report: Report) -> str | None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 
 from msgspec import Struct
 
+from ..corpus import Corpus
+from ..embedder import Embedder, embedder_of
 from ..errors import InputError, UnknownName
+from ..judge import LLMJudge, judge_of
 from ..names import did_you_mean
 from .kinds import KINDS, OF_TWO, STYLES
 from .passages import Links, Passage
@@ -122,3 +126,27 @@ def assigned(shares: Mapping[str, float], count: int, seed: str) -> list[str]:
 
 ALL_KINDS = KINDS | PLAIN_KINDS
 ALL_STYLES = STYLES
+
+
+def job_of(
+    corpus: Corpus,
+    n: int = 100,
+    *,
+    judge: LLMJudge | str | None = None,
+    kinds: Mapping[str, float] | Sequence[str] | None = None,
+    styles: Mapping[str, float] | Sequence[str] | None = None,
+    embedder: Embedder | str | None = None,
+    seed: int = 0,
+) -> str:
+    """What a set depends on, as a digest: a run with the same one goes on where another was left."""
+    parts = [
+        *(sorted(corpus.texts.items()), n, seed, kinds_of(kinds, judge), shares(styles, ALL_STYLES, "style")),
+        "" if judge is None else judge_of(judge).identity,
+        "" if embedder is None else embedder_of(embedder).identity,
+    ]
+    return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def kinds_of(kinds: Mapping[str, float] | Sequence[str] | None, judge: LLMJudge | str | None) -> dict[str, float]:
+    """The kinds that are asked for, or those that go without saying, with their shares."""
+    return shares(kinds, ALL_KINDS, "kind") if kinds is not None else dict(PLAIN_KINDS if judge is None else KINDS)

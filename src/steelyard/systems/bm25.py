@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 
 from ..errors import InputError, MissingExtra
 from ..text import content_words, stem
 from .chunks import Passages, Results
+
+
+def library() -> ModuleType:
+    """The library that BM25 is computed with, or MissingExtra."""
+    try:
+        return import_module("bm25s")
+    except ImportError:
+        raise MissingExtra("bm25s", extra="systems") from None
 
 
 class BM25:
@@ -31,10 +41,7 @@ class BM25:
         overlap: int = 0,
         name: str = "bm25",
     ) -> None:
-        try:
-            import bm25s
-        except ImportError:
-            raise MissingExtra("bm25s", extra="systems") from None
+        bm25s = library()
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1={k1}, b={b}: expected k1 of at least 0 and b from 0 to 1")
         self.name, self.language = name, language

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ..errors import InputError, WrongType
 from ..flow import printable
+from ..names import number_of
 from ..records import Usage
 from .hits import Hit, hit_of, listed, rows_of
 
@@ -109,7 +110,9 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
         return found
     named = _hits(ids)
     if len(named) != len(found):
-        raise InputError(f"{len(found)} contexts and {len(named)} ids: they do not belong together")
+        raise InputError(
+            f"{number_of(len(found), 'context')} and {number_of(len(named), 'id')}: they do not belong together"
+        )
     return [
         Hit(one.id, hit.text, hit.score, hit.chunk, hit.start, hit.end) for one, hit in zip(named, found, strict=True)
     ]

@@ -1,0 +1,101 @@
+"""What speaks against comparing two reports: other data, another judge, another way of measuring, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .errors import InputError
+from .metric import Metric
+from .records import Json
+from .report import MetricNote, Report
+from .shelf import get_metric
+
+NOT_COMPARED = ("confidence", "seed", "repeats")
+"""Parts of a policy that change how sure a number is, not what it is."""
+ASK_NOBODY = ("ranking", "lexical", "measured", "custom")
+"""Ways that need no judge; one of their metrics that has requests asked an embedder."""
+Asks = Callable[[MetricNote, bool], bool]
+
+
+def blockers(current: Report, baseline: Report, labels: Sequence[str], max_failed: float) -> list[str]:
+    """Why the metrics of two reports may not be compared, one line each; empty where they may.
+
+    A judge or an embedder that differs is in the way of the metrics that ask it, where both reports have them.
+    """
+    both = [label for label in labels if label in current.notes and label in baseline.notes]
+    found = []
+    if current.dataset.digest != baseline.dataset.digest:
+        found.append(
+            f"another dataset: {baseline.dataset.digest or 'no digest'} before, {current.dataset.digest or 'none'} now"
+        )
+    for label in both:
+        found += _another_metric(label, baseline.notes[label], current.notes[label])
+    before, now = baseline.fingerprint, current.fingerprint
+    for what, asks in (("judge", asks_judge), ("embedder", asks_embedder)):
+        if before[what] != now[what] and (concerned := _concerned(baseline, current, both, asks)):
+            found.append(
+                f"another {what}: {_shown(before[what])} before, {_shown(now[what])} now"
+                f" (asked by {', '.join(concerned)})"
+            )
+    found += [
+        f"another policy: {key}={_shown(baseline.policy.get(key))} before, {_shown(current.policy.get(key))} now"
+        for key in sorted({*baseline.policy, *current.policy} - set(NOT_COMPARED))
+        if baseline.policy.get(key) != current.policy.get(key)
+    ]
+    for label in labels:
+        share = current.failed_share.get(label, 0.0)
+        if share > max_failed:
+            one = current.estimates[label]
+            found.append(
+                f"{label}: {one.failed} of {one.n + one.failed} failed ({share:.1%}; allowed {max_failed:.1%})"
+            )
+    return found
+
+
+def _another_metric(label: str, before: MetricNote, now: MetricNote) -> list[str]:
+    return [
+        f"{label} measured another way: {what} {was!r} before, {is_!r} now"
+        for what, was, is_ in (
+            ("name", before.name, now.name),
+            ("way", before.way, now.way),
+            ("revision", before.revision, now.revision),
+            ("pool", before.pool, now.pool),
+        )
+        if was != is_
+    ]
+
+
+def _concerned(baseline: Report, current: Report, labels: Sequence[str], asks: Asks) -> list[str]:
+    return [
+        label
+        for label in labels
+        if any(asks(side.notes[label], bool(side.columns[label].requests)) for side in (baseline, current))
+    ]
+
+
+def asks_judge(note: MetricNote, requested: bool) -> bool:
+    """Whether a judge has a say in a metric; ``requested`` says that some of its cells asked somebody."""
+    return note.way not in ASK_NOBODY or (requested and _own(note) is None)
+
+
+def asks_embedder(note: MetricNote, requested: bool) -> bool:
+    """Whether an embedder has a say in a metric. Of what is not our own it is not known: if it asked anybody, yes."""
+    one = _own(note)
+    if one is not None:
+        return one.embeds or one.may_embed
+    return note.way not in ASK_NOBODY or requested
+
+
+def _own(note: MetricNote) -> Metric | None:
+    """The metric of a note, if it is one of this package's; no file or plugin is trusted to tell all it does."""
+    if ".py:" in note.name:
+        return None
+    try:
+        found = get_metric(note.name, way=note.way)
+    except InputError:
+        return None
+    return found if getattr(found.rule, "__module__", "").startswith(f"{__package__}.metrics.") else None
+
+
+def _shown(value: Json) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

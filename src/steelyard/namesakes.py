@@ -1,0 +1,113 @@
+"""One metric under several names: which column a name means, and two reports under one set of names.
+
+The keys of a report are the names as asked for (``P@5``); what the metric is stands in its note (``precision@5``, and
+the way). By that, not by its key, a metric is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from .errors import InputError, UnknownName
+from .metric import Metric
+from .names import did_you_mean
+from .report import MetricNote, Report
+from .shelf import WAYS, get_metric
+
+T = TypeVar("T")
+
+
+def label_of(report: Report, metric: str) -> str:
+    """The column that a name means: its key in the report, or another name of the same metric, with or without its
+    way. Of two ways the judged one is meant, as when it was asked for. No name means the only column there is.
+
+    >>> from steelyard import evaluate_rag
+    >>> report = evaluate_rag([{"response": "a", "reference": "a"}], metrics=["qa_f1"])
+    >>> label_of(report, ""), label_of(report, "lexical.token_f1"), label_of(report, "token_f1")
+    ('qa_f1', 'qa_f1', 'qa_f1')
+    """
+    known = list(report.columns)
+    if not metric:
+        if len(known) == 1:
+            return known[0]
+        raise InputError(f"no metric is named: say which of {', '.join(known)} the labels are about (--metric)")
+    label = find_label(report.notes, metric)
+    if label is None:
+        raise UnknownName(f"no metric {metric!r} in the report: {did_you_mean(metric, known)}")
+    return label
+
+
+def find_label(notes: Mapping[str, MetricNote], metric: str) -> str | None:
+    """The key that a name means, or None."""
+    if metric in notes:
+        return metric
+    judged_first = sorted(notes, key=lambda label: notes[label].way != "judged")
+    base = metric.partition(".py:")[2] or metric
+    for label in judged_first:
+        note = notes[label]
+        if base in {note.name, f"{note.way}.{note.name}", label.partition(".")[2]}:
+            return label
+    meant = [] if base != metric else _metrics_named(metric)
+    exactly = [label for one in meant for label in judged_first if identity(notes[label]) == (str(one), one.way)]
+    if not exactly and metric.partition(".")[0] not in WAYS:  # measured in a way of its own, as a suite's judge does
+        exactly = [label for one in meant for label in judged_first if notes[label].name == str(one)]
+    return exactly[0] if exactly else None
+
+
+def _metrics_named(text: str) -> list[Metric]:
+    """What a name stands for on the shelf: judged, and otherwise."""
+    found = []
+    for way in ("judged", None):
+        try:
+            found.append(get_metric(text, way=way))
+        except InputError:
+            continue
+    return found
+
+
+def identity(note: MetricNote) -> tuple[str, str]:
+    """What a metric is: its canonical name, with its parameters, and the way it is measured."""
+    return note.name, note.way
+
+
+def under_names_of(report: Report, other: Report) -> Report:
+    """Another report with each metric under the name that the first has for it; what the first has not keeps its own.
+
+    >>> from steelyard import evaluate_rag
+    >>> one, other = (evaluate_rag([{"response": "a", "reference": "a"}], metrics=[name]) for name in ("em", "qa_em"))
+    >>> list(under_names_of(one, other).columns)
+    ['em']
+    """
+    names = _new_names(report.notes, other.notes)
+    if all(old == new for old, new in names.items()):
+        return other
+
+    def renamed(values: Mapping[str, T]) -> dict[str, T]:
+        return {names[label]: value for label, value in values.items()}
+
+    return replace(
+        other,
+        columns=renamed(other.columns),
+        notes=renamed(other.notes),
+        estimates=renamed(other.estimates),
+        slices={part: renamed(values) for part, values in other.slices.items()},
+    )
+
+
+def _new_names(wanted: Mapping[str, MetricNote], notes: Mapping[str, MetricNote]) -> dict[str, str]:
+    """The new key of every old one: first those that say the same of the same metric, then its namesakes."""
+    names = {old: old for old, note in notes.items() if old in wanted and identity(wanted[old]) == identity(note)}
+    for old, note in notes.items():
+        if old not in names:
+            free = (new for new in wanted if new not in names.values() and identity(wanted[new]) == identity(note))
+            if (new := next(free, None)) is not None:
+                names[old] = new
+    for old, note in notes.items():
+        if old not in names:  # another metric, or none, has its key in the first report
+            new = old if old not in names.values() else f"{note.way}.{note.name}"
+            while new in names.values():
+                new += " (before)"
+            names[old] = new
+    return {old: names[old] for old in notes}
