@@ -105,7 +105,12 @@ def example_of(shape: type[Struct], mark: str = "") -> Struct:
     >>> len(example_of(Claims).claims)
     3
     """
-    return msgspec.convert(_filled(inspect.type_info(shape), mark), shape)
+    return msgspec.convert(_filled(_kind(shape), mark), shape)
+
+
+@lru_cache(maxsize=1024)
+def _kind(shape: type[Struct]) -> inspect.Type:
+    return inspect.type_info(shape)
 
 
 def _filled(kind: inspect.Type, mark: str, depth: int = 0) -> Json:
