@@ -100,8 +100,11 @@ class Judging:
         self._check(judged)
         cells = self._cells(judged, rows, [Column(np.full(len(rows), math.nan)) for _ in judged])
         cost = self._engine.estimate(cells)
+        foregone = {
+            (judged[key.metric].label, key.row): reason for key, reason in cost.foregone.items() if isinstance(key, Key)
+        }
         return Plan(
-            plan_of(asked, rows),
+            plan_of(asked, rows, foregone),
             cost.calls,
             cost.cached,
             cost.prompt_tokens,

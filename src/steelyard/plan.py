@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Literal, cast
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
-from .flow import Flow, outcome
 from .names import number_of
-from .records import Sample, Undefined
+from .records import Sample
 from .shelf import Asked
 
 Asking = Literal["judge", "answerer", "embedder"]
@@ -92,28 +90,18 @@ def _blank(value: object) -> bool:
     return isinstance(value, list) and not any(not isinstance(item, str) or item.strip() for item in value)
 
 
-def foregone(asked: Asked, sample: Sample) -> str | None:
-    """Why a metric is undefined on a sample whatever a judge would say; None where it asks, or can be scored.
-
-    What a metric needs may depend on how it is set: its rule is begun, and knows before the first question.
-    """
-    if (reason := absent(asked, sample)) or asked.metric.kind != "judged":
-        return reason
-    with suppress(Exception):  # what is wrong with the cell is told when it is run
-        flow = cast("Callable[..., Flow]", asked.metric.rule)(sample, **asked.metric.params)
-        try:
-            next(flow)
-        except StopIteration as stop:
-            found = outcome(stop.value)
-            return found.reason if isinstance(found, Undefined) else None
-    return None
-
-
-def plan_of(asked: Sequence[Asked], samples: Sequence[Sample]) -> list[PlanLine]:
-    """The plan without its cost."""
+def plan_of(
+    asked: Sequence[Asked], samples: Sequence[Sample], foregone: Mapping[tuple[str, int], str] | None = None
+) -> list[PlanLine]:
+    """The plan without its cost. ``foregone`` says, by label and row, what a rule leaves out by itself: what it needs
+    may depend on how it is set."""
     lines = []
     for one in asked:
-        skipped = Counter(reason for sample in samples if (reason := foregone(one, sample)))
+        skipped = Counter(
+            reason
+            for row, sample in enumerate(samples)
+            if (reason := absent(one, sample) or (foregone or {}).get((one.label, row)))
+        )
         rows = len(samples) - sum(skipped.values())
         lines.append(PlanLine(one.label, one.metric.way, rows, dict(sorted(skipped.items()))))
     return lines

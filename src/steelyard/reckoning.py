@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from .asking import cost_of, kept_reply, key_of_ask, room_for
 from .embedder import Embedder
@@ -30,7 +30,7 @@ class Reckoning(Struct):
     """How many cells there are, what is in the ledger, and what must be asked beyond that.
 
     ``calls`` are calls of judge and embedder, ``embedded`` texts; tokens and ``cost`` are those of the calls. ``cost``
-    is None where no price is known.
+    is None where no price is known. ``foregone`` are cells that are undefined before they ask, with their reasons.
     """
 
     cells: int = 0
@@ -41,6 +41,7 @@ class Reckoning(Struct):
     completion_tokens: int = 0
     embedded: int = 0
     cost: float | None = None
+    foregone: dict[object, str] = field(default_factory=dict)
 
 
 def reckon(cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: Keeper) -> Reckoning:
@@ -59,13 +60,18 @@ class _Clerk:
         self.sum = Reckoning()
         self._embedded_tokens = 0
         self._repeat = 0
+        self._asked = False
         self._seen: set[str] = set()
 
     def count(self, cell: Cell) -> None:
         self.sum.cells += 1
-        self._repeat = cell.repeat
+        self._repeat, self._asked = cell.repeat, False
         with suppress(Exception):  # a plausible reply need not please a rule; what it asked is counted
-            self.sum.undefined += isinstance(play(cell.start(), self._answer), Undefined)
+            found = play(cell.start(), self._answer)
+            if isinstance(found, Undefined):
+                self.sum.undefined += 1
+                if not self._asked:
+                    self.sum.foregone[cell.key] = found.reason
 
     def total(self) -> Reckoning:
         done = self.sum
@@ -79,6 +85,7 @@ class _Clerk:
         return done
 
     def _answer(self, request: Request) -> object:
+        self._asked = True
         return self._reply(request) if isinstance(request, Ask) else self._vectors(request)
 
     def _reply(self, ask: Ask) -> Struct:
