@@ -91,6 +91,8 @@ def test_a_review_replaces_its_own_items_alone(
         ["calibrate", "report", "labels.csv", "--out", "labels.csv"],
         ["prefer", "rows.jsonl", "report", "--judge", "http://127.0.0.1:9/v1#m", "--out", "rows.jsonl"],
         ["drift", "report", "report/report.json", "--out", "report"],
+        ["eval", "rows.jsonl", "-m", "em", "--baseline", "report", "--out", "report"],
+        ["eval", "rows.jsonl", "-m", "em", "--baseline", "report/report.json", "--out", "report"],
     ],
 )
 def test_what_is_read_is_not_written_over(files: Path, capsys: pytest.CaptureFixture[str], args: list[str]) -> None:

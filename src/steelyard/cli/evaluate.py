@@ -23,6 +23,7 @@ from .options import (
     Seed,
     StoreAt,
     Tag,
+    check_apart,
     keep,
     listed,
     numbers,
@@ -104,6 +105,7 @@ def evaluate(
         amounts={"tolerance": tolerance, "budget": budget, "max_calls": max_calls},
         counts={"concurrency": concurrency, "repeats": repeats},
     )
+    check_apart(out, [*data, *([] if baseline is None else [baseline])])
     earlier = None
     if baseline is None and significant:
         raise InputError("--significant needs a --baseline")
