@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,12 +99,27 @@ def fingerprint_of(config: Config) -> dict[str, Json]:
     judge, embedder = judge_in(config), embedder_in(config)
     weighing = Weighing([one.name for one in settings(config)], judge=judge)
     return {
-        "metrics": [f"{one.metric} [{one.metric.way}, revision {one.metric.revision}]" for one in weighing.asked],
+        "metrics": [
+            f"{one.label}: {one.metric} [{one.metric.way}, revision {one.metric.revision}]" for one in weighing.asked
+        ],
         "judge": None if judge is None else judge_of(judge).identity,
         "embedder": None if embedder is None else embedder_of(embedder).identity,
         "repeats": config.repeats,
         "fields": dict(config.fields),
+        **_data(config),
     }
+
+
+def _data(config: Config) -> dict[str, Json]:
+    """What tells the files of samples apart; nothing where they are no files, or not here: a part has its own copy."""
+    paths = [Path(path) for path in config.data]
+    if not all(path.is_file() for path in paths):
+        return {}
+    digest = blake2b(digest_size=16)
+    for path in paths:
+        with path.open("rb") as file:
+            digest.update(file_digest(file, blake2b).digest())
+    return {"data": digest.hexdigest()}
 
 
 def run_part(

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from .errors import InputError
-from .metric import Counting, NotNegative
+from .metric import Counting, NotNegative, is_of_ten
 from .misfits import misfit
 from .names import Parameter, did_you_mean, parse, show
 
@@ -43,6 +43,16 @@ class JudgeSettings(Struct, forbid_unknown_fields=True):
     key_env: str | None = None
 
 
+class EmbedderSettings(Struct, forbid_unknown_fields=True):
+    """An embedder with settings; plain text (``openai:text-embedding-3-small``) stands for its model alone."""
+
+    model: str
+    dimensions: Counting | None = None
+    batch: Counting | None = None
+    price: NotNegative | None = None
+    key_env: str | None = None
+
+
 MetricEntry = str | dict[str, dict[str, bool | int | float | str | None] | None]
 
 
@@ -54,8 +64,8 @@ class Config(Struct, forbid_unknown_fields=True):
     name: str = ""
     fields: dict[str, str] = field(default_factory=dict)
     judge: str | JudgeSettings | None = None
-    embedder: str | JudgeSettings | None = None
-    workers: Counting = 16
+    embedder: str | EmbedderSettings | None = None
+    workers: Annotated[int, Meta(ge=1, le=100_000)] = 16
     by: str | list[str] = field(default_factory=list)
     cluster: str | None = None
     max_failed: Annotated[float, Meta(ge=0, le=1)] = 0.0
@@ -64,7 +74,7 @@ class Config(Struct, forbid_unknown_fields=True):
     max_calls: Annotated[int, Meta(ge=0)] | None = None
     ledger: str | None = None
     offline: bool = False
-    confidence: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+    confidence: Annotated[float, Meta(gt=0, le=0.9999)] = 0.95
     seed: int = 0
     encoding: str = "utf-8"
     outputs: Outputs = field(default_factory=Outputs)
@@ -184,7 +194,7 @@ def _settings_at(kind: type[Config], where: str) -> tuple[str, ...]:
     inner = {
         "$.outputs": Outputs.__struct_encode_fields__,
         "$.judge": JudgeSettings.__struct_encode_fields__,
-        "$.embedder": JudgeSettings.__struct_encode_fields__,
+        "$.embedder": EmbedderSettings.__struct_encode_fields__,
     }
     return inner.get(where, kind.__struct_encode_fields__)
 
@@ -205,20 +215,25 @@ def settings(config: Config, source: str | PathLike[str] | None = None) -> list[
             raise InputError("expected one metric with its settings", path=source, field=place)
         ((name, given),) = entry.items()
         params: dict[str, Parameter] = {k: v for k, v in (given or {}).items() if k not in RESERVED}
-        limits = {key: _limit(given or {}, key, f"{place}.{name}", source) for key in RESERVED}
+        limits = {key: _limit(name, given or {}, key, f"{place}.{name}", source) for key in RESERVED}
         base, own = parse(name)
         found.append(MetricSettings(show(base, {**own, **params}), limits["threshold"], limits["pass_rate"]))
     return found
 
 
-def _limit(given: Mapping[str, Parameter], key: str, place: str, source: str | PathLike[str] | None) -> float | None:
+def _limit(
+    name: str, given: Mapping[str, Parameter], key: str, place: str, source: str | PathLike[str] | None
+) -> float | None:
     value = given.get(key)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"expected a number, found {value!r}", path=source, field=f"{place}.{key}")
     if not 0 <= value <= 1:
-        raise InputError(f"expected a number in [0, 1], found {value:g}", path=source, field=f"{place}.{key}")
+        words = f"expected a number in [0, 1], found {value:g}"
+        if key == "threshold" and is_of_ten(name) and 0 <= value <= 10:
+            words += f": metrics here run from 0 to 1, write {value / 10:g}"
+        raise InputError(words, path=source, field=f"{place}.{key}")
     return float(value)
 
 

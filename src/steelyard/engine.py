@@ -101,9 +101,8 @@ class Engine:
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
         if budget is not None and self.judge is not None and self.judge.price is None:
-            raise InputError(
-                f"a budget needs the price of {self.judge.model}: give it per million tokens (--price IN,OUT, price=)"
-            )
+            words = "give it per million tokens (--price IN,OUT, or price in its settings or name)"
+            raise InputError(f"a budget needs the price of {self.judge.model}: {words}")
         self._own_ledger = ledger is None or isinstance(ledger, str | Path)
         self.ledger: Keeper = Ledger(ledger) if ledger is None or isinstance(ledger, str | Path) else ledger
         self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait

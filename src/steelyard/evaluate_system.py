@@ -22,11 +22,13 @@ from .ledger import Ledger
 from .metric import Metric
 from .pool import Column
 from .pooling import clusters_of, pool_report
-from .records import Sample, Span
+from .purse import Allowance
+from .records import Sample, Span, Usage
 from .report import DatasetNote, Report, stamp
 from .samples import read_samples
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping
+from .systems.llm_answerer import LLMAnswerer
 from .tally import Tally
 from .weighing import Weighing
 
@@ -75,6 +77,7 @@ def evaluate_system(
     seed: int = 0,
     name: str = "",
     progress: Progress | None = None,
+    allowance: Allowance | None = None,
 ) -> Report:
     """Ask a system every question of a dataset and score its rankings and answers in one report.
 
@@ -85,8 +88,9 @@ def evaluate_system(
     answers and references. What the stages took stands in ``report.run["stages"]``.
 
     A question that the system fails on, or does not answer within ``deadline`` seconds after ``retries`` more attempts,
-    is a failed sample with the reason. ``workers`` questions are asked at once. With ``identity``, which should change
-    whenever the system does, outputs are kept in the ledger, and a run that was killed goes on where it was.
+    is a failed sample with the reason. ``budget`` and ``max_calls`` are for answers of a model and judgements
+    together (``allowance``: those of several systems). ``workers`` questions are asked at once. With ``identity``,
+    which should change whenever the system does, outputs are kept in the ledger, and a run that was killed goes on.
 
     >>> report = evaluate_system(
     ...     lambda query, k: {"answer": "In 1811.", "contexts": ["Lit in 1811."], "ids": ["d1"]},
@@ -105,7 +109,8 @@ def evaluate_system(
         if metrics is None
         else list(_listed(metrics))
     )
-    check_metrics(wanted, judge=judge, embedder=embedder, thresholds=thresholds)
+    allowance = Allowance(budget, max_calls) if allowance is None else allowance
+    check_metrics(wanted, judge=judge, embedder=embedder, thresholds=thresholds, budget=allowance.budget)
     tally = Tally(progress)
     own_ledger = Ledger(ledger) if identity is not None else None
     keeping = None if own_ledger is None or identity is None else Keeping(own_ledger, identity, offline=offline)
@@ -126,6 +131,7 @@ def evaluate_system(
         if own_ledger is not None:
             own_ledger.close()
     tally.next_part()
+    allowance.spend(_paid(collected, system, answerer))
     scoring = time.time()
     report = score_collected(
         collected,
@@ -136,14 +142,15 @@ def evaluate_system(
         ledger=ledger,
         concurrency=concurrency,
         repeats=repeats,
-        budget=budget,
-        max_calls=max_calls,
+        budget=allowance.budget,
+        max_calls=allowance.max_calls,
         offline=offline,
         confidence=confidence,
         seed=seed,
         progress=tally,
     )
     seconds = time.time() - scoring
+    allowance.spend(report.usage)
     report.warnings += _without_ids(report)
     report.system, report.dataset = name or name_of(system), asked_of.note
     report.policy = {**report.policy, "k": k}
@@ -160,6 +167,16 @@ def evaluate_system(
     for one in collected.stages.values():
         report.usage += one.usage
     return report
+
+
+def _paid(collected: Collected, system: object, answerer: object) -> Usage:
+    """What calls of ours took: embeddings of our retrievers, answers of our answerer; others tell what theirs took."""
+    own = {"index"}
+    if method(system, "take_usage") is not None:
+        own.add("retrieve")
+    if isinstance(answerer, LLMAnswerer):
+        own.add("answer")
+    return sum((one.usage for stage, one in collected.stages.items() if stage in own), Usage())
 
 
 def _without_ids(report: Report) -> list[str]:
@@ -183,13 +200,14 @@ def check_metrics(
     judge: LLMJudge | str | None,
     embedder: Embedder | str | None,
     thresholds: Mapping[str, float] | None = None,
+    budget: float | None = None,
 ) -> None:
     """Whether metrics can be measured at all, before a system is asked anything."""
     weighing = Weighing(metrics, judge=judge, embedder=embedder, thresholds=thresholds)
     if weighing.judged:
         from .judging import Judging
 
-        Judging(judge=judge, embedder=embedder, ledger=":memory:").columns(weighing.judged, [])
+        Judging(judge=judge, embedder=embedder, ledger=":memory:", budget=budget).columns(weighing.judged, [])
 
 
 def score_collected(collected: Collected, metrics: Sequence[object], **options: object) -> Report:

@@ -112,6 +112,7 @@ class Judging:
             cost.embedded,
             cost.cost,
             unpriced=self._unpriced(cost),
+            endless=cost.endless,
         )
 
     def _unpriced(self, cost: Reckoning) -> frozenset[Asking]:

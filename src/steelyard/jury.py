@@ -22,6 +22,7 @@ from .judge import LLMJudge, judge_of
 from .krippendorff import krippendorff_alpha
 from .pool import Column, passes
 from .pooling import clusters_of, pool_report
+from .purse import Allowance
 from .records import Json, Usage
 from .report import MetricNote, Report
 from .tally import Tally
@@ -83,24 +84,20 @@ def evaluate_by_jury(
     {'rubric(criteria=coherence)': 0.625}
     """
     seats = [judge_of(one) for one in judges]
-    names = [str(one) for one in seats]
-    if len(set(names)) < len(names):
+    if len({one.identity for one in seats}) < len(seats):
         raise InputError("the same judge twice: a jury needs different ones (--repeats asks one several times)")
-    if len(names) < 2:
+    if len(seats) < 2:
         raise InputError("a jury needs two judges or more")
     if rule not in RULES:
         raise InputError(f"jury={rule!r}: expected {', '.join(RULES)}")
     reports: list[Report] = []
-    tally = Tally(progress)
+    tally, allowance = Tally(progress), Allowance(budget, max_calls)
     told = {} if progress is None else {"progress": tally}
     for seat in seats:
-        report = evaluate(judge=seat, budget=budget, max_calls=max_calls, **told)
+        report = evaluate(judge=seat, budget=allowance.budget, max_calls=allowance.max_calls, **told)
         tally.next_part()
         reports.append(report)
-        if budget is not None:
-            budget = max(budget - (report.usage.cost or 0.0), 0.0)
-        if max_calls is not None:
-            max_calls = max(max_calls - report.usage.calls, 0)
+        allowance.spend(report.usage)
     return together(reports, rule=rule, by=by, cluster=cluster, confidence=confidence, seed=seed)
 
 

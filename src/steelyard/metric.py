@@ -10,7 +10,9 @@ from __future__ import annotations
 import inspect
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Annotated, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
@@ -212,10 +214,25 @@ def _sample_record(rule: Rule, options: Options) -> Metric:
 
 
 def _record(rule: Rule, kind: Kind, way: str, options: Options) -> Metric:
-    name = options.get("name") or rule.__name__
-    defaults: Options = {"name": name, "way": way, "batch_key": name}
+    name = _FILE.get() + (options.get("name") or rule.__name__)
+    defaults: Options = {"way": way, "batch_key": name}
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    return Metric(rule=rule, kind=kind, **{**defaults, **given})  # type: ignore[arg-type]
+    if _FILE.get():
+        given |= {"aliases": (), "of_ten": ()}  # other names are for all, and a file's metrics are its own
+    return Metric(rule=rule, kind=kind, **{**defaults, **given, "name": name})  # type: ignore[arg-type]
+
+
+_FILE: ContextVar[str] = ContextVar("_FILE", default="")
+
+
+@contextmanager
+def of_file(name: str) -> Iterator[None]:
+    """What is registered meanwhile belongs to a file of the user's: ``mine.py:tone``, whatever else is called tone."""
+    token = _FILE.set(f"{name}:")
+    try:
+        yield
+    finally:
+        _FILE.reset(token)
 
 
 def register_metric(thing: object, *, name: str | None = None, prefix: str = "") -> Metric:

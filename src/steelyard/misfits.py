@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_AT = re.compile(r" - at `(?:key in )?(?P<place>.+)`$")
+_AT = re.compile(r" - at `(?:key` in `)?(?P<place>[^`]+)`$")
 _WANTED = re.compile(
     r"^Expected `(?P<kinds>[^`]+)`(?: (?P<length>of length )?(?P<bound>[<>]=?)? ?(?P<limit>-?[\d.e+-]+))?(?:, got .+)?$"
 )

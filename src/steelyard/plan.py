@@ -16,8 +16,10 @@ Asking = Literal["judge", "answerer", "embedder"]
 """Who is asked for something that costs."""
 
 _REMEDIES = {
-    "answerer": "give the answerer's price per million tokens in its model, as in openai:MODEL#price=0.15,0.6",
-    "embedder": "give the embedder's price per million tokens in its name, as in openai:MODEL#price=0.02",
+    "answerer": "give the answerer's price per million tokens in its model (openai:MODEL#price=0.15,0.6, or"
+    " http://HOST/v1#MODEL&price=0.15,0.6)",
+    "embedder": "give the embedder's price per million tokens in its name (openai:MODEL#price=0.02, or"
+    " http://HOST/v1#MODEL&price=0.02)",
 }
 
 
@@ -35,7 +37,8 @@ class PlanLine(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """The lines of a plan, and what it would cost where somebody is asked; ``unpriced`` are those without a price."""
+    """The lines of a plan, and what it would cost where somebody is asked; ``unpriced`` are those without a price,
+    ``endless`` the cells whose rule may ask on and on."""
 
     lines: list[PlanLine]
     calls: int = 0
@@ -45,6 +48,7 @@ class Plan(Struct, frozen=True):
     embedded: int = 0
     cost: float | None = None
     unpriced: frozenset[Asking] = frozenset()
+    endless: int = 0
 
     def unknown(self, remedy: str) -> str:
         """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is.
@@ -62,10 +66,14 @@ class Plan(Struct, frozen=True):
             least = "at least " if self.unpriced else ""
             price = "" if self.cost is None else f", {least}about {self.cost:.4f}"
             calls = number_of(self.calls, "call")
+            least_of_all = "at least" if self.endless else "about"
             text += (
-                f"\nabout {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
+                f"\n{least_of_all} {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
                 f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
             )
+        if self.endless:
+            cells = number_of(self.endless, "cell asks", "cells ask")
+            text += f"\n{cells} until a reply pleases the rule: how often is not known"
         return text
 
 

@@ -184,4 +184,5 @@ def _plus(one: Plan, other: Plan) -> Plan:
         one.embedded + other.embedded,
         costs(one.cost, other.cost),
         one.unpriced | other.unpriced,
+        one.endless + other.endless,
     )

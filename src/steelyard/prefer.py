@@ -26,6 +26,7 @@ from .names import number_of
 from .plan import Plan
 from .pool import groups
 from .pooling import check_tag
+from .purse import Allowance
 from .records import Sample, Usage
 from .report import Report
 from .samples import read_samples
@@ -147,7 +148,7 @@ def prefer(
     """
     tags = (by,) if isinstance(by, str) else tuple(by or ())
     samples, paired = _all_pairs(systems, fields, limit, tags)
-    tally = Tally(progress)
+    tally, allowance = Tally(progress), Allowance(budget, max_calls)
     duels, warnings, usage, told = [], list[str](), Usage(), ""
     for (a, b), pairs in paired.items():
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
@@ -159,16 +160,15 @@ def prefer(
             metrics=["preference"],
             judge=judge,
             concurrency=concurrency,
-            budget=budget,
-            max_calls=max_calls,
+            budget=allowance.budget,
+            max_calls=allowance.max_calls,
             ledger=ledger,
             offline=offline,
             progress=tally,
         )
         tally.next_part()
         usage, told = usage + report.usage, report.judge or told
-        budget = None if budget is None else max(budget - (report.usage.cost or 0.0), 0.0)
-        max_calls = None if max_calls is None else max(max_calls - report.usage.calls, 0)
+        allowance.spend(report.usage)
         duels.append(_duel(a, b, report, tags, confidence, seed))
         warnings += [warning for warning in report.warnings if warning not in warnings]
     return Preference(

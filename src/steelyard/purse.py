@@ -12,6 +12,7 @@ import math
 
 from .errors import AskFailed
 from .names import number_of
+from .records import Usage
 
 _NOISE = 1e-12
 
@@ -71,6 +72,20 @@ class Purse:
         if not self._settled and self._in_flight:
             return False
         return self.spent + self._worst * (self._estimates + estimate) <= self.budget + _NOISE
+
+
+class Allowance:
+    """What runs that follow one another may spend together: each gets what the earlier ones left."""
+
+    def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:
+        self.budget, self.max_calls = budget, max_calls
+
+    def spend(self, usage: Usage) -> None:
+        """What one of them took."""
+        if self.budget is not None:
+            self.budget = max(self.budget - (usage.cost or 0.0), 0.0)
+        if self.max_calls is not None:
+            self.max_calls = max(self.max_calls - usage.calls, 0)
 
 
 def tokens_of(text: str) -> int:

@@ -25,12 +25,20 @@ from .records import Undefined
 from .shapes import example_of
 from .trace import Cell
 
+MOST = 1000
+"""Requests of one cell that are reckoned: a rule may ask until a reply pleases it, and plausible ones may never."""
+
+
+class _Enough(BaseException):
+    """Ends a rule that asks on and on; no rule may catch it as a failure."""
+
 
 class Reckoning(Struct):
     """How many cells there are, what is in the ledger, and what must be asked beyond that.
 
     ``calls`` are calls of judge and embedder, ``embedded`` texts; tokens and ``cost`` are those of the calls. ``cost``
-    is None where no price is known. ``foregone`` are cells that are undefined before they ask, with their reasons.
+    is None where no price is known. ``endless`` are cells that were cut off, ``foregone`` those that are undefined
+    before they ask, with their reasons.
     """
 
     cells: int = 0
@@ -41,6 +49,7 @@ class Reckoning(Struct):
     completion_tokens: int = 0
     embedded: int = 0
     cost: float | None = None
+    endless: int = 0
     foregone: dict[object, str] = field(default_factory=dict)
 
 
@@ -60,18 +69,21 @@ class _Clerk:
         self.sum = Reckoning()
         self._embedded_tokens = 0
         self._repeat = 0
-        self._asked = False
+        self._asked = 0
         self._seen: set[str] = set()
 
     def count(self, cell: Cell) -> None:
         self.sum.cells += 1
-        self._repeat, self._asked = cell.repeat, False
-        with suppress(Exception):  # a plausible reply need not please a rule; what it asked is counted
-            found = play(cell.start(), self._answer)
-            if isinstance(found, Undefined):
-                self.sum.undefined += 1
-                if not self._asked:
-                    self.sum.foregone[cell.key] = found.reason
+        self._repeat, self._asked = cell.repeat, 0
+        try:
+            with suppress(Exception):  # a plausible reply need not please a rule; what it asked is counted
+                found = play(cell.start(), self._answer)
+                if isinstance(found, Undefined):
+                    self.sum.undefined += 1
+                    if not self._asked:
+                        self.sum.foregone[cell.key] = found.reason
+        except _Enough:
+            self.sum.endless += 1
 
     def total(self) -> Reckoning:
         done = self.sum
@@ -85,7 +97,9 @@ class _Clerk:
         return done
 
     def _answer(self, request: Request) -> object:
-        self._asked = True
+        self._asked += 1
+        if self._asked > MOST // (1 + self.sum.endless):
+            raise _Enough
         return self._reply(request) if isinstance(request, Ask) else self._vectors(request)
 
     def _reply(self, ask: Ask) -> Struct:

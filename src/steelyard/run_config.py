@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .config import Config, JudgeSettings, settings
+from .config import Config, EmbedderSettings, JudgeSettings, settings
+from .errors import InputError
 from .evaluate_samples import evaluate_rag, plan_rag
 from .gate import Rule, rules
+from .ledger import MEMORY
 from .plan import Plan
 from .records import Json
 from .report import Report
@@ -33,16 +35,17 @@ class Outcome(NamedTuple):
     rules: list[Rule]
 
 
-def plan(config: Config, *, base: Path) -> Plan:
-    """What a run would do and cost."""
+def plan(config: Config, *, base: Path, job: bool = False) -> Plan:
+    """What a run would do and cost. A job has ledgers of its own and starts from nothing."""
     weighing_in(config)
+    check_outputs(config, base / config.outputs.dir)
     samples = read_samples(config.data, fields=config.fields or None, encoding=config.encoding)
     return plan_rag(
         samples,
         metrics=[one.name for one in settings(config)],
         judge=judge_in(config),
         embedder=embedder_in(config),
-        ledger=ledger_in(config, base),
+        ledger=MEMORY if job else ledger_in(config, base),
         repeats=config.repeats,
     )
 
@@ -52,6 +55,7 @@ def run(
 ) -> Outcome:
     """Score, pool, hold against the thresholds, and write the outputs (relative to ``base``)."""
     weighing_in(config)
+    check_outputs(config, base / config.outputs.dir)
     report = evaluate_rag(
         read_samples(config.data, fields=config.fields or None, encoding=config.encoding),
         metrics=[one.name for one in settings(config)],
@@ -128,12 +132,25 @@ def write(report: Report, config: Config, folder: Path, found: list[Rule] | None
     """The three report files, and the samples that ``outputs.save`` asks for, one JSON line each."""
     from .render.files import write as write_report
 
+    check_outputs(config, folder)
     write_report(report, folder, found=found, max_failed=config.max_failed)
     rows = [row_of(report, row, config) for row in range(len(report.ids))]
     for which in config.outputs.save:
         kept = [line for passed, line in rows if which == "all" or passed == (which == "passed")]
         name = "samples.jsonl" if which == "all" else f"samples.{which}.jsonl"
         (folder / name).write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
+
+
+_FILES = ("report.json", "report.md", "report.html", "samples.jsonl", "samples.passed.jsonl", "samples.failed.jsonl")
+
+
+def check_outputs(config: Config, folder: Path) -> None:
+    """InputError where an output would be written over what is read."""
+    for path in map(Path, [config.data] if isinstance(config.data, str) else config.data):
+        for name in _FILES:
+            if path.exists() and (folder / name).exists() and path.samefile(folder / name):
+                words = f"{name} would be written over the data: name another folder"
+                raise InputError(words, path=folder, field="$.outputs.dir")
 
 
 def row_of(report: Report, row: int, config: Config) -> tuple[bool, dict[str, Json]]:
@@ -197,12 +214,12 @@ def judge_in(config: Config) -> LLMJudge | str | None:
 
 def embedder_in(config: Config) -> Embedder | str | None:
     """The embedder of a configuration."""
-    if not isinstance(config.embedder, JudgeSettings):
+    if not isinstance(config.embedder, EmbedderSettings):
         return config.embedder
     from .embedder import embedder_of
 
     return replace(embedder_of(config.embedder.model), **_given(config.embedder))
 
 
-def _given(one: JudgeSettings) -> dict[str, Any]:
+def _given(one: JudgeSettings | EmbedderSettings) -> dict[str, Any]:
     return {key: value for key, value in msgspec.structs.asdict(one).items() if key != "model" and value is not None}

@@ -15,10 +15,11 @@ from .errors import InputError
 from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
 from .line_up import Place, line_up
+from .purse import Allowance
 from .report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
 from .samples import read_samples
-from .system_config import SystemsConfig, variants
+from .system_config import LlmEntry, SystemsConfig, variants
 from .systems.making import Making
 from .tally import Tally
 from .trec import write_run
@@ -43,17 +44,20 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
     ledger = ledger_in(config, base)
     texts = corpus.texts if corpus is not None else data.corpus
     reports: list[Report] = []
-    tally = Tally(progress)
+    tally, allowance = Tally(progress), Allowance(config.budget, config.max_calls)
     found: list[Rule] = []
     folders = _folders([variant.name for variant in variants(config)], base / config.outputs.dir)
     with Making(corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers) as making:
+        for variant in variants(config):
+            if isinstance(variant.answerer, LlmEntry):
+                making.answerer(variant.answerer, allowance)  # a mistake is told before anybody is asked
         for variant in variants(config):
             workers, deadline, retries = making.patience(variant)
             report = evaluate_system(
                 making.system(variant),
                 data._replace(corpus=texts),
                 [one.name for one in asked],
-                answerer=making.answerer(variant.answerer),
+                answerer=making.answerer(variant.answerer, allowance),
                 k=variant.k,
                 judge=judge_in(config),
                 embedder=embedder_in(config),
@@ -68,8 +72,7 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
                 places=None if corpus is None else corpus.places,
                 concurrency=config.workers,
                 repeats=config.repeats,
-                budget=config.budget,
-                max_calls=config.max_calls,
+                allowance=allowance,
                 offline=config.offline,
                 confidence=config.confidence,
                 seed=config.seed,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from . import names, trec_names
 from .errors import InputError, UnknownName
-from .metric import Metric, alias, is_of_ten, register_metric, registered
+from .metric import Metric, alias, is_of_ten, of_file, register_metric, registered
 from .metrics import SHELF
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -126,7 +126,7 @@ def _load_shelf() -> Iterator[str]:
 def every() -> list[Metric]:
     """All metrics of the shelf and of plugins, by name."""
     _all()
-    return [one for _, one in sorted(registered().items())]
+    return [one for (name, _), one in sorted(registered().items()) if _file_and_name(name) is None]
 
 
 def _all() -> Iterable[Key]:
@@ -170,7 +170,7 @@ def _from_file(path: str, name: str) -> Metric:
     base, params = names.parse(name)
     if not Path(path).is_file():
         raise InputError("no such file", path=path)
-    return register_metric(_attribute(path, base), name=base).bind(params)
+    return register_metric(_attribute(path, base), name=f"{Path(path).name}:{base}").bind(params)
 
 
 @cache
@@ -181,7 +181,8 @@ def _attribute(path: str, name: str) -> object:
         raise InputError("not a Python file", path=path)
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with of_file(Path(path).name):
+            spec.loader.exec_module(module)
     except Exception as error:
         raise InputError(f"does not load: {type(error).__name__}: {error}", path=path) from error
     if not hasattr(module, name):

@@ -245,7 +245,7 @@ def _check_entries(plain: dict[str, object], path: Path) -> None:
 def _check_entry(entry: object, kinds: tuple[type[Struct], ...], path: Path, where: str) -> None:
     by_tag = {str(kind.__struct_config__.tag): kind for kind in kinds}
     tag = entry.get("type") if isinstance(entry, dict) else None
-    if not isinstance(entry, dict) or tag not in by_tag:
+    if not isinstance(entry, dict) or not isinstance(tag, str) or tag not in by_tag:
         found = f"type {tag!r}" if isinstance(entry, dict) else repr(entry)
         hint = did_you_mean(str(tag), by_tag)
         raise InputError(f"expected settings with a type, found {found}: {hint}", path=path, field=where)

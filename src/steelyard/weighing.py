@@ -11,6 +11,7 @@ import inspect
 import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ from .pool import Column, estimate
 from .pooling import clusters_of, pool_report
 from .records import Estimate, Outcome, Sample, Undefined, Value
 from .report import DatasetNote, MetricNote, Report, versions
-from .shelf import Asked, ask_for, check_threshold
+from .shelf import Asked, ask_for, check_threshold, get_metric
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -61,9 +62,9 @@ class Weighing:
         self.asked = ask_for(named, judged=judge is not None)
         if not self.asked and not self.whole:
             raise InputError("no metrics asked for")
-        self.limits = {label: check_threshold(label, value) for label, value in (thresholds or {}).items()}
+        self.limits = {self._label(label): check_threshold(label, value) for label, value in (thresholds or {}).items()}
         self._check_labels("threshold", self.limits)
-        self._check_rates(pass_rates or {})
+        self._check_rates({self._label(label): rate for label, rate in (pass_rates or {}).items()})
         self.judge, self.embedder, self.repeats = judge, embedder, repeats
         self.by, self.cluster, self.confidence, self.seed = by, cluster, confidence, seed
 
@@ -71,6 +72,17 @@ class Weighing:
     def judged(self) -> list[Asked]:
         """The metrics that ask a judge or an embedder."""
         return [one for one in self.asked if one.metric.kind == "judged" or one.metric.embeds]
+
+    def _label(self, name: str) -> str:
+        """The label that a name means: itself, or another name of a metric that is asked for."""
+        for one in self.asked:
+            if one.label == name:
+                return name
+        for one in self.asked:
+            with suppress(InputError):
+                if get_metric(name, way=one.metric.way) == one.metric:
+                    return one.label
+        return name
 
     def _check_labels(self, what: str, labels: Iterable[str]) -> None:
         known = [one.label for one in self.asked]

@@ -124,6 +124,13 @@ def test_the_command_line(
     assert invoke(["drift", "old", "--judge", str(server.judge), "--out", "again"]) == 2
     assert "scores higher" in capsys.readouterr().out
     assert Path("again/report.json").is_file()
+    asked = server.calls
+    assert (
+        invoke(["drift", "again", "--judge", str(server.judge)]) == 3
+    )  # every reply is kept: nothing is known of today
+    assert "nobody was asked" in capsys.readouterr().err
+    assert invoke(["drift", "again", "--judge", str(server.judge), "--ledger", "new.sqlite"]) == 0
+    assert server.calls == 2 * asked
     assert invoke(["drift", "old"]) == 1
     assert "give either a second report or --judge" in capsys.readouterr().err
     assert render.as_json(drift(first, first))

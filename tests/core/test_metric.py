@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard import shelf
+from steelyard import compare, evaluate_rag, shelf
 from steelyard.errors import InputError, WrongType
 from steelyard.metric import Metric, metric, register_metric
 from steelyard.records import Sample
@@ -168,3 +168,20 @@ def test_a_metric_may_check_its_parameters_together() -> None:
     assert str(shelf.get_metric("core_between(low=4)")) == "core_between(low=4)"
     with pytest.raises(InputError, match="7 is not below 5"):
         shelf.get_metric("core_between(low=7)")
+
+
+def test_a_metric_of_a_file_is_its_own_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``mine.py:token_f1`` beside ``token_f1``, decorated or plain, and never in its place."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "from steelyard import metric\n\ndef token_f1(sample):\n    return 0.25\n\n"
+        "@metric(needs=('response',), aliases=('qa_em',))\ndef exact_match(sample):\n    return 0.75\n"
+    )
+    rows = [{"id": "a", "response": "Ada", "reference": "Ada"}]
+    report = evaluate_rag(rows, metrics=["mine.py:token_f1", "token_f1", "mine.py:exact_match", "exact_match", "qa_em"])
+    assert report.metrics == {
+        "mine.py:token_f1": 0.25, "token_f1": 1.0, "mine.py:exact_match": 0.75, "exact_match": 1.0, "qa_em": 1.0,
+    }  # fmt: skip
+    assert report.notes["mine.py:token_f1"].name == "mine.py:token_f1"
+    ours, theirs = (evaluate_rag(rows, metrics=[name]) for name in ("token_f1", "mine.py:token_f1"))
+    assert [one.verdict for one in compare(theirs, ours).deltas] == ["lost", "new"]

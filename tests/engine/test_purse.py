@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_rules import alike, cells, engine_of, so, supported, texts
+from small_rules import SO, Claims, alike, cells, engine_of, so, supported, texts
 
 from server import Server
 from steelyard.engine import Cell, Engine
 from steelyard.errors import AskFailed, InputError
+from steelyard.flow import Flow, ask
 from steelyard.judge import script
 from steelyard.purse import tokens_of
 
@@ -108,6 +109,22 @@ def test_tokens_by_script() -> None:
     assert tokens_of("word " * 100) == 125
     assert 80 <= tokens_of("字" * 100) <= 110
     assert tokens_of("") == 0
+
+
+def test_a_rule_that_asks_on_and_on_is_cut_off_in_a_plan() -> None:
+    """Plausible replies may never please it; the plan says that it is one of the least."""
+
+    def until_yes(text: str) -> Flow:
+        number = 0
+        while True:
+            number += 1
+            reply = yield from ask(SO, Claims, text=f"{text} {number}")
+            if not reply.claims:
+                return 1.0
+
+    found = Engine("http://localhost:1/v1#m", ledger=":memory:").estimate(cells(until_yes, texts(20)))
+    assert (found.cells, found.endless) == (20, 20)
+    assert 1000 <= found.calls < 5000
 
 
 def test_a_dry_run_asks_nothing_and_reckons_what_a_run_asks(serve: Serve, tmp_path: Path) -> None:

@@ -283,3 +283,26 @@ def test_limits_that_cannot_be_held_are_told_before_anything_is_asked(
             assert invoke([*line, *limit, *more]) == 1
             assert words in capsys.readouterr().err
     assert server.calls == 0
+
+
+def test_a_limit_may_name_a_metric_otherwise() -> None:
+    """The old name or the new one, as asked for or not."""
+    rows = [{"id": "a", "response": "Ada", "reference": "Ada"}]
+    report = evaluate_rag(rows, metrics=["qa_f1"], thresholds={"token_f1": 0.7})
+    assert report.notes["qa_f1"].threshold == 0.7
+    with pytest.raises(InputError, match="threshold for 'exact_match', which is not asked for"):
+        evaluate_rag(rows, metrics=["qa_f1"], thresholds={"exact_match": 0.7})
+
+
+def test_a_run_does_not_write_over_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Samples that are saved beside the data would take its place: that is told before anything is done."""
+    rows = tmp_path / "samples.jsonl"
+    rows.write_text("".join(json.dumps(row) + "\n" for row in SAMPLES))
+    before = rows.read_bytes()
+    settings = tmp_path / "c.json"
+    settings.write_text(
+        json.dumps({"data": "samples.jsonl", "metrics": ["em"], "outputs": {"dir": ".", "save": ["all"]}})
+    )
+    assert invoke(["run", str(settings)]) == 1
+    assert "samples.jsonl would be written over the data" in capsys.readouterr().err
+    assert rows.read_bytes() == before

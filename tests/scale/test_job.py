@@ -43,6 +43,25 @@ def test_parts_make_the_report_of_one_process(serve: Serve, tmp_path: Path) -> N
     assert server.calls == 0
 
 
+def test_a_job_is_of_its_data_and_its_names(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other samples in the same file, or a metric by another name, are another job; a copy without them goes on."""
+    path = configured(tmp_path, serve(), samples=20)
+    run_job = ["run", str(path), "--job", str(tmp_path / "job"), "--buckets", "2"]
+    assert invoke(run_job) == 0
+    data = Path(read_config(path).data[0])
+    before = data.read_bytes()
+    data.write_bytes(before.replace(b"opened", b"closed") + b"\n")
+    assert invoke(run_job) == 1
+    assert "a job with other data was planned here" in capsys.readouterr().err
+    data.unlink()
+    assert invoke(run_job) == 0
+    data.write_bytes(before)
+    settings = path.read_text()
+    path.write_text(settings.replace("faithfulness", "Faithfulness"))
+    assert invoke(run_job) == 1
+    assert "a job with other metrics was planned here" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("place", ["memory", "file"])
 def test_a_job_behind_a_url(serve: Serve, tmp_path: Path, place: str) -> None:
     """Parts, ledgers and results in a store of whole objects."""

@@ -313,6 +313,28 @@ def test_a_grid_of_chunks_results_and_models(
     assert {body["model"] for body in server.bodies} == {"small", "large"}
 
 
+def test_limits_are_for_all_systems_together(
+    folder: Path, serve: Callable[..., Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers of a model and judgements, of every variant; what no longer fits is not asked, and named."""
+    server = serve()
+    model = f"http://127.0.0.1:{server.port}/v1#m&price=1,2"
+    given: dict[str, Any] = {
+        "answerer": {"type": "llm", "model": model},
+        "grid": {"k": [1, 2]},
+        "judge": model,
+        "metrics": ["faithfulness"],
+        "ledger": "l.sqlite",
+    }
+    assert invoke(["run", str(config(folder, **given, max_calls=5))]) == 3
+    assert server.calls == 5
+    assert "max_calls" in capsys.readouterr().out
+    unpriced = {**given, "answerer": {"type": "llm", "model": f"http://127.0.0.1:{server.port}/v1#other"}}
+    assert invoke(["run", str(config(folder, **unpriced, budget=1.0))]) == 1
+    assert "a budget needs the price of other" in capsys.readouterr().err
+    assert server.calls == 5
+
+
 def test_embeddings_are_told_where_they_were_paid(folder: Path, serve: Callable[..., Server]) -> None:
     """The corpus in a stage of its own, with the system that needed it first; the questions with each retrieval."""
     server = serve()

@@ -204,6 +204,10 @@ def drift(
         write(again, out)
     found = weigh(first, again, labels=given, metric=metric, tolerance=tolerance, alpha=alpha, seed=seed)
     print({"table": render.text, "json": render.as_json}[output_format](found))
+    if judge is not None and not offline and not again.usage.calls and not found.moved:
+        words = "the ledger held every reply, so nobody was asked and nothing is known of today: name a new --ledger"
+        print(f"steelyard: {words}", file=sys.stderr)
+        return 3
     if any(share > 0 for label, share in again.failed_share.items() if label in found.metrics):
         return 3
     return 2 if found.moved else 0

@@ -105,6 +105,8 @@ def evaluate(
         amounts={"tolerance": tolerance, "budget": budget, "max_calls": max_calls},
         counts={"concurrency": concurrency, "repeats": repeats},
     )
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError("expected a folder, found a file", path=out)
     check_apart(out, [*data, *([] if baseline is None else [baseline])])
     earlier = None
     if baseline is None and significant:

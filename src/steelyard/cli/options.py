@@ -62,10 +62,15 @@ def check_apart(out: Path | None, read: Iterable[str | Path]) -> None:
     """InputError where an output would be written over what is read: a file, or the folder of a report."""
     if out is None:
         return
-    place = out.resolve()
-    for one in (Path(name).resolve() for name in read):
-        if place in (one, one / "report.json") or place / "report.json" == one:
+    written = [out, out / "report.json"]
+    for name in map(Path, read):
+        if any(_same(one, other) for one in written for other in (name, name / "report.json")):
             raise InputError("--out is what is read here: name another file or folder", path=out)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file or folder, by whatever links."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:

@@ -73,13 +73,15 @@ def run(
     if concurrency is not None:
         read.workers = concurrency
     if dry_run or job is None:
-        planned = plan(read, base=base)
+        planned = plan(read, base=base, job=job is not None)
         print(planned, file=sys.stdout if dry_run else sys.stderr)
         if rates:
             print(
                 f"at these rates {lasting(duration(planned, read, rates))} at least",
                 file=sys.stdout if dry_run else sys.stderr,
             )
+        if dry_run and job is not None:
+            print("for the whole job: replies that its parts hold are not asked for again, equal questions once a part")
         if dry_run:
             _say_unknown(planned)
             return 0

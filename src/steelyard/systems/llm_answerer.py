@@ -57,6 +57,7 @@ class LLMAnswerer:
             budget=budget,
             max_calls=max_calls,
         )
+        self._engine()  # what is wrong with the limits is said now
 
     def answer(self, question: str, context: str) -> str:
         """The answer to one question; AskFailed or BadReply where there is none."""

@@ -11,6 +11,7 @@ import msgspec
 
 from ..calls import PLAIN, Patience
 from ..errors import InputError
+from ..purse import Allowance
 from ..records import Sample
 from ..system_config import (
     OUTSIDE,
@@ -68,8 +69,8 @@ class Making:
         """The system of a variant."""
         return self._system(variant.entry, variant.entries, variant.name.partition(" (")[0])
 
-    def answerer(self, entry: AnswererEntry | None) -> object:
-        """The answerer of an entry; None for none."""
+    def answerer(self, entry: AnswererEntry | None, allowance: Allowance) -> object:
+        """The answerer of an entry, which may spend what is allowed; None for none."""
         match entry:
             case None:
                 return None
@@ -77,7 +78,12 @@ class Making:
                 return Extractive(count=entry.count)
             case LlmEntry():
                 return LLMAnswerer(
-                    entry.model, instruction=entry.instruction, ledger=self.ledger, concurrency=self.concurrency
+                    entry.model,
+                    instruction=entry.instruction,
+                    ledger=self.ledger,
+                    concurrency=self.concurrency,
+                    budget=allowance.budget,
+                    max_calls=allowance.max_calls,
                 )
         return load(entry.object, entry.settings, corpus=self.corpus, folder=self.folder)
 
