@@ -198,6 +198,7 @@ class Asking:
             cost=cost if judge.price is not None else None,
             seconds=spoken.seconds,
             estimated=spoken.estimated,
+            unpriced=judge.costs_unknown,
         )
         return spoken
 

@@ -268,6 +268,7 @@ def _claim(columns: Mapping[str, Column], rows: int, ledger: Segments, judge: LL
                     estimated=int(entry.estimated),
                     cost=cost_of(judge, entry.prompt_tokens, entry.completion_tokens),
                     seconds=entry.seconds,
+                    unpriced=int(judge.costs_unknown),
                 )
 
 

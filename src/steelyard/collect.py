@@ -271,6 +271,8 @@ class _Work:
         output = given.kept
         self.broken += output != given
         self.outputs[item.row] = output
+        if output.usage is not None and output.usage.seconds:  # of many at once each knows best what it took
+            seconds = output.usage.seconds
         self.stage.seconds[item.row] = seconds
         self.stage.usage = _sum(self.stage.usage, output.usage) or Usage()
         if self.keeping is not None:

@@ -154,6 +154,7 @@ class Embedding:
             if self.embedder.price is not None:
                 wanted.trace.cost = (wanted.trace.cost or 0.0) + mine * self.embedder.price / 1e6
         batch[0].trace.calls += 1
+        batch[0].trace.unpriced += self.embedder.costs_unknown
         batch[0].trace.seconds += seconds
         batch[0].trace.estimated += counted is None
 

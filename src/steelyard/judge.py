@@ -94,6 +94,11 @@ class LLMJudge:
         return _spelled(self, _ASKING)
 
     @property
+    def costs_unknown(self) -> bool:
+        """Whether an endpoint is called whose price was not given."""
+        return self.answer is None and self.price is None
+
+    @property
     def kept(self) -> bool:
         """Whether its replies are worth keeping: a script's are not, which a test may change from run to run."""
         return self.answer is None

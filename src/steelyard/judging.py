@@ -118,7 +118,7 @@ class Judging:
     def _unpriced(self, cost: Reckoning) -> frozenset[Asking]:
         """Who would be asked at a price that is not known."""
         unknown: set[Asking] = set()
-        if cost.calls and self.judge is not None and self.judge.answer is None and self.judge.price is None:
+        if cost.calls and self.judge is not None and self.judge.costs_unknown:
             unknown.add("judge")
         if cost.embedded and self.embedder is not None and self.embedder.costs_unknown:
             unknown.add("embedder")

@@ -79,7 +79,8 @@ def costs(one: float | None, other: float | None) -> float | None:
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """What requests cost. ``estimated`` counts calls whose endpoint sent no usage block."""
+    """What requests cost. ``estimated`` counts calls whose endpoint sent no usage block, ``unpriced`` those whose price
+    is not known: beside them ``cost`` is what the others cost."""
 
     calls: int = 0
     cached: int = 0
@@ -89,6 +90,16 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     estimated: int = 0
     cost: float | None = None
     seconds: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def told_cost(self) -> str | None:
+        """The cost in words; None where nothing of it is known.
+
+        >>> Usage(calls=2, cost=0.5).told_cost, Usage(calls=2, cost=0.5, unpriced=1).told_cost
+        ('0.5000', 'at least 0.5000')
+        """
+        return None if self.cost is None else f"{'at least ' if self.unpriced else ''}{self.cost:,.4f}"
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two usages; a cost that is unknown on both sides stays unknown."""
@@ -101,6 +112,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             self.estimated + other.estimated,
             costs(self.cost, other.cost),
             self.seconds + other.seconds,
+            self.unpriced + other.unpriced,
         )
 
 

@@ -35,6 +35,7 @@ class Trace:
         self.requests: list[str] = []
         self.flags: dict[str, None] = {}
         self.calls = self.cached = self.prompt_tokens = self.completion_tokens = self.embedded = self.estimated = 0
+        self.unpriced = 0
         self.cost: float | None = None
         self.seconds = 0.0
 
@@ -51,12 +52,15 @@ class Trace:
         self.requests.extend(keys)
         self.flags.update(dict.fromkeys(flags))
 
-    def paid(self, *, prompt: int, completion: int, cost: float | None, seconds: float, estimated: bool) -> None:
+    def paid(
+        self, *, prompt: int, completion: int, cost: float | None, seconds: float, estimated: bool, unpriced: bool
+    ) -> None:
         """One call."""
         self.calls += 1
         self.prompt_tokens += prompt
         self.completion_tokens += completion
         self.estimated += estimated
+        self.unpriced += unpriced
         self.seconds += seconds
         if cost is not None:
             self.cost = (self.cost or 0.0) + cost
@@ -70,6 +74,7 @@ class Trace:
         self.completion_tokens += other.completion_tokens
         self.embedded += other.embedded
         self.estimated += other.estimated
+        self.unpriced += other.unpriced
         self.seconds += other.seconds
         if other.cost is not None:
             self.cost = (self.cost or 0.0) + other.cost
@@ -85,4 +90,5 @@ class Trace:
             estimated=self.estimated,
             cost=self.cost,
             seconds=self.seconds,
+            unpriced=self.unpriced,
         )

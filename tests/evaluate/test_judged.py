@@ -306,3 +306,18 @@ def test_a_run_does_not_write_over_its_data(tmp_path: Path, capsys: pytest.Captu
     assert invoke(["run", str(settings)]) == 1
     assert "samples.jsonl would be written over the data" in capsys.readouterr().err
     assert rows.read_bytes() == before
+
+
+def test_a_cost_that_is_known_in_part_says_so(serve: Callable[..., Server], tmp_path: Path) -> None:
+    """A judge with a price beside an embedder without one: at least what the judge cost, also when loaded again."""
+    server = serve()
+    judge = f"{server.judge}&price=1,2"
+    options: dict[str, Any] = {"metrics": ["answer_relevancy"], "judge": judge}
+    report = evaluate_rag(SAMPLES, embedder=server.judge, ledger=tmp_path / "a", **options)
+    assert report.usage.unpriced == server.embed_calls > 0
+    assert f"cost at least {report.usage.cost:.4f}" in str(report)
+    report.save(tmp_path / "report.json")
+    assert Report.load(tmp_path / "report.json").usage.unpriced == report.usage.unpriced
+    whole = evaluate_rag(SAMPLES, embedder=f"{server.judge}&price=0.02", ledger=tmp_path / "b", **options)
+    assert whole.usage.unpriced == 0
+    assert "at least" not in str(whole)

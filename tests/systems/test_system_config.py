@@ -313,6 +313,15 @@ def test_a_grid_of_chunks_results_and_models(
     assert {body["model"] for body in server.bodies} == {"small", "large"}
 
 
+def test_answers_of_a_model_take_what_its_calls_take(folder: Path, serve: Callable[..., Server]) -> None:
+    """Though they are asked at the same time: the time of the batch by their number says nothing about one."""
+    model = f"http://127.0.0.1:{serve(latency=0.1).port}/v1#m"
+    path = config(folder, answerer={"type": "llm", "model": model}, metrics=["answered"], ledger="l.sqlite")
+    (report,) = run_systems(read_systems_config(path), base=folder).reports
+    stages: Any = report.run["stages"]
+    assert 0.1 <= stages["answer"]["median"] < 0.5
+
+
 def test_limits_are_for_all_systems_together(
     folder: Path, serve: Callable[..., Server], capsys: pytest.CaptureFixture[str]
 ) -> None:

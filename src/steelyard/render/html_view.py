@@ -249,8 +249,8 @@ def totals(report: Report) -> list[tuple[str, str]]:
         found.append((f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}", "tokens in + out"))
     if usage.embedded:
         found.append((f"{usage.embedded:,}", "texts embedded"))
-    if usage.cost is not None:
-        found.append((f"{usage.cost:,.4f}", "cost"))
+    if usage.told_cost is not None:
+        found.append((usage.told_cost, "cost"))
     seconds = run.get("seconds")
     if isinstance(seconds, int | float):
         found.append((f"{seconds:,.1f} s" if seconds < 100 else f"{seconds:,.0f} s", "taken"))

@@ -29,7 +29,7 @@ def table(panel: Panel) -> Table:
                     span(agrees.low, agrees.high, digits=3),
                     str(usage.calls),
                     str(usage.prompt_tokens + usage.completion_tokens),
-                    number(usage.cost),
+                    usage.told_cost or number(None),
                 )
             )
     return Table(HEAD, rows, frozenset(range(2, len(HEAD))))

@@ -88,7 +88,7 @@ def markdown(found: Preference) -> str:
 
 def _usage(found: Preference) -> str:
     use = found.usage
-    cost = "" if use.cost is None else f", cost {use.cost:.4f}"
+    cost = "" if use.told_cost is None else f", cost {use.told_cost}"
     tokens = number_of(use.prompt_tokens + use.completion_tokens, "token")
     return f"{number_of(use.calls, 'call')}, {use.cached} cached, {tokens}{cost}"
 

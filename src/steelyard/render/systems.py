@@ -42,7 +42,7 @@ def cost_table(reports: Sequence[Report]) -> Table:
                 _seconds(told.get("answer")),
                 str(usage.calls),
                 str(usage.prompt_tokens + usage.completion_tokens),
-                "–" if usage.cost is None else f"{usage.cost:.4f}",
+                usage.told_cost or "–",
             )
         )
     return Table(COST_HEAD, rows, frozenset(range(1, len(COST_HEAD))))

@@ -110,7 +110,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
     ]
     usage = report.usage
     if usage.calls or usage.cached or usage.embedded:
-        cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
+        cost = "" if usage.told_cost is None else f", cost {usage.told_cost}"
         guessed = f", usage estimated for {number_of(usage.estimated, 'call')}" if usage.estimated else ""
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
         pairs.append(("usage", f"{number_of(usage.calls, 'call')}, {usage.cached} cached, {tokens}{cost}{guessed}"))
