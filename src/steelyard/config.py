@@ -217,8 +217,15 @@ def settings(config: Config, source: str | PathLike[str] | None = None) -> list[
         params: dict[str, Parameter] = {k: v for k, v in (given or {}).items() if k not in RESERVED}
         limits = {key: _limit(name, given or {}, key, f"{place}.{name}", source) for key in RESERVED}
         base, own = parse(name)
-        found.append(MetricSettings(show(base, {**own, **params}), limits["threshold"], limits["pass_rate"]))
+        one = MetricSettings(show(base, {**own, **params}), limits["threshold"], limits["pass_rate"])
+        if any(other.name == one.name and other != one and _held(other) for other in found):
+            raise InputError(f"{one.name} is held to other limits above", path=source, field=place)
+        found.append(one)
     return found
+
+
+def _held(one: MetricSettings) -> bool:
+    return one.threshold is not None or one.pass_rate is not None
 
 
 def _limit(

@@ -20,6 +20,8 @@ from .records import Estimate
 from .report import MetricNote, Report
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
+MOST = 2**53
+"""More than anything can be counted."""
 _WITHIN = 1e-9  # what a sum of floats may be beyond an end of its range
 _BOUNDED = ("mean", "geometric", "quantile")
 
@@ -74,7 +76,8 @@ def check_column(
         cells = getattr(column, name)
         if cells and not (min(cells) >= 0 and max(cells) < rows):
             row = next(row for row in cells if not 0 <= row < rows)
-            _fail(f"row {row} is not there (of {number_of(rows, 'id')})", path, f"{field}.{name}")
+            place = field.replace("$.columns", "$.run.used.cells", 1) if name == "usage" else f"{field}.{name}"
+            _fail(f"row {row} is not there (of {number_of(rows, 'id')})", path, place)
     outside = beyond(column.values, bounds)
     if outside is not None:
         _fail(f"expected values {_range(bounds)}, found {outside:g}", path, f"{field}.values")
@@ -124,8 +127,9 @@ def _check_estimates(
         if value is not None and beyond(np.array([value]), bounds) is not None:
             _fail(f"expected a value {_range(bounds)}, found {value:g}", path, f"{field}.{label}.value")
         for name, count in (("n", one.n), ("undefined", one.undefined), ("failed", one.failed)):
-            if count < 0:
-                _fail(f"expected at least 0, found {count}", path, f"{field}.{label}.{name}")
+            if not 0 <= count <= MOST:
+                found = count if count < 0 else "a number beyond all counting"
+                _fail(f"expected at least 0, found {found}", path, f"{field}.{label}.{name}")
 
 
 def _check_confidence(value: object, path: str | PathLike[str] | None, field: str) -> None:

@@ -21,7 +21,7 @@ from .misfits import misfit
 from .pool import Column, estimate
 from .records import Estimate, Json, Sample, Usage
 from .report import FORMAT, DatasetNote, MetricNote, Report
-from .report_check import check_ids, check_report, kept_note
+from .report_check import MOST, check_ids, check_report, kept_note
 
 T = TypeVar("T")
 
@@ -130,6 +130,8 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
         raise InputError(f"written in {plain['format']!r}; this version reads {FORMAT!r}", path=path, field="format")
     saved = _fitted(plain, _Saved, "$", path)
     used = _fitted(saved.run.pop("used", {}), _Used, "$.run.used", path)
+    if odd := used.cells.keys() - saved.columns.keys():
+        raise InputError("there is no such column", path=path, field=f"$.run.used.cells.{min(odd)}")
     report = Report(
         ids=saved.ids,
         columns={label: _loaded(column, used.cells.get(label, {})) for label, column in saved.columns.items()},
@@ -228,11 +230,11 @@ def _from_plain(plain: Mapping[str, object], path: str | PathLike[str] | None) -
     top = _folded(plain)
     rows = top.get("perquery", [])
     if isinstance(rows, Mapping):
-        rows = [{"ID": one, **row} for one, row in rows.items()]
+        rows = [{"ID": one, **row} if isinstance(row, Mapping) else row for one, row in rows.items()]
     if not isinstance(rows, list) or not ("numqueries" in top or "perquery" in top):
         raise InputError("not a report: neither 'format' nor 'per_query' is there", path=path)
     k = top.get("k", 10)
-    if not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError(f"expected a whole number of at least 1, found {k!r}", path=path, field="k")
     values: dict[str, list[float]] = {key: [] for key in _MEANS}
     samples: list[Sample] = []
@@ -266,7 +268,7 @@ def _from_plain(plain: Mapping[str, object], path: str | PathLike[str] | None) -
         report.columns[label], report.notes[label] = column, MetricNote(label, way)
         pooled = estimate(column, metric=label, way=way)
         if pooled.value is None and not math.isnan(mean):  # a report of means alone
-            pooled = Estimate(metric=label, value=mean, n=int(_number(top.get("numqueries", 0), path, "num_queries")))
+            pooled = Estimate(metric=label, value=mean, n=_count(top.get("numqueries"), path))
         report.estimates[label] = pooled
     return report
 
@@ -276,7 +278,17 @@ def _number(value: object, path: str | PathLike[str] | None, place: str) -> floa
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"expected a number, found {value!r}", path=path, field=place)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError("expected a number, found one with hundreds of digits", path=path, field=place) from None
+
+
+def _count(value: object, path: str | PathLike[str] | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        shown = "one with hundreds of digits" if isinstance(value, int) and value > MOST else repr(value)
+        raise InputError(f"expected a whole number of at least 0, found {shown}", path=path, field="num_queries")
+    return value
 
 
 def _folded(mapping: object) -> dict[str, object]:

@@ -64,6 +64,7 @@ def test_the_three_formats(tmp_path: Path) -> None:
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nmax_failed: 5", r"\$.max_failed: expected a number of at most 1, found 5"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconfidence: 1", r"\$.confidence: expected a number of at most 0.9999, found 1"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nbudget: -1", r"\$.budget: expected a number of at least 0, found -1"),
+        ("c.yaml", "data: a\nmetrics: [{a: {threshold: 0.5}}, {a: {threshold: 0.6}}]", r"\$.metrics\[1\]: a is held to other"),
         ("c.yaml", "data: a\nmetrics: [{a: {threshold: 5}}]", r"\$.metrics\[0\].a.threshold: expected .* in \[0, 1\], found 5"),
         ("c.yaml", "data: s.jsonl\nmetrics: []", r"\$.metrics: expected at least one"),
         ("c.yaml", "data: s.jsonl\nmetrics: [{a: {}, b: {}}]", r"\$.metrics\[0\]: expected one metric"),

@@ -230,6 +230,16 @@ def test_a_gate_is_for_reports() -> None:
         (lambda saved: saved.update(columns={}), "$.columns.em: the metric 'em' has no column"),
         (lambda saved: saved["estimates"]["em"].update(value=99), "$.estimates.em.value: expected a value from 0 to 1"),
         (lambda saved: saved["estimates"]["em"].update(n=-1), "$.estimates.em.n: expected at least 0"),
+        (lambda saved: saved["estimates"]["em"].update(n=10**400), "$.estimates.em.n: expected at least 0"),
+        (lambda saved: saved["run"].update(used={"cells": {"f1": {}}}), "$.run.used.cells.f1: there is no such column"),
+        (
+            lambda saved: saved["run"].update(used={"cells": {"em": {"3": {"calls": 1}}}}),
+            "$.run.used.cells.em: row 3 is not there",
+        ),
+        (
+            lambda saved: saved["run"].update(used={"usage": {"calls": "x"}}),
+            "$.run.used.usage.calls: not a whole report",
+        ),
         (lambda saved: saved["estimates"]["em"].update(confidence=95), "$.estimates.em.confidence: expected a number"),
         (
             lambda saved: saved["policy"].update(confidence="x"),
@@ -242,6 +252,25 @@ def test_pieces_that_do_not_fit_together(tmp_path: Path, change: Callable[[Any],
     rows = [{"id": name, "response": "a", "reference": "a"} for name in "abc"]
     saved = json.loads(evaluate_rag(rows, metrics=["em"]).to_json())
     change(saved)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        Report.load(path)
+    assert str(caught.value).startswith(f"{path}: {words}")
+
+
+@pytest.mark.parametrize(
+    ("saved", "words"),
+    [
+        ({"per_query": {"a": 1}}, "per_query[0]: expected an object with an ID"),
+        ({"num_queries": None, "mean_mrr": 0.5}, "num_queries: expected a whole number of at least 0, found None"),
+        ({"num_queries": 2.5, "mean_mrr": 0.5}, "num_queries: expected a whole number of at least 0, found 2.5"),
+        ({"num_queries": 2, "mean_mrr": 10**400}, "mean_mrr: expected a number, found one with hundreds of digits"),
+        ({"num_queries": 2, "k": True, "mean_mrr": 0.5}, "k: expected a whole number of at least 1"),
+    ],
+)
+def test_a_plain_report_that_is_none(tmp_path: Path, saved: dict[str, Any], words: str) -> None:
+    """What stands where something else should is one line with the field."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps(saved), encoding="utf-8")
     with pytest.raises(InputError) as caught:

@@ -11,6 +11,7 @@ from ..gate import Rule, rules
 from ..pool import Column
 from ..records import Estimate, Usage
 from ..report import MetricNote, Report
+from ..report_check import MOST
 from .histogram import Histogram, histogram, place
 from .html_data import deciding, merit, states, verdicts, worst_first
 from .html_where import quoted, quoted_name
@@ -252,7 +253,7 @@ def totals(report: Report) -> list[tuple[str, str]]:
     if usage.told_cost is not None:
         found.append((usage.told_cost, "cost"))
     seconds = run.get("seconds")
-    if isinstance(seconds, int | float):
+    if isinstance(seconds, int | float) and 0 <= seconds < MOST:
         found.append((f"{seconds:,.1f} s" if seconds < 100 else f"{seconds:,.0f} s", "taken"))
     return found
 
