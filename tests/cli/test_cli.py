@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
+from steelyard.shapes import example_of
+from steelyard.store import Store
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = "q1 Q0 d1 1 9.5 tag\nq1 Q0 d2 2 8.5 tag\nq2 Q0 d4 1 3 tag\nq2 Q0 d3 2 1 tag\n"
@@ -285,3 +288,12 @@ def test_reasons_of_the_undefined_are_printed(files: Path, capsys: pytest.Captur
     assert "## Undefined\n\n- token\\_f1: 2 undefined: no reference (first: a)\n" in out
     _, out, _ = run(capsys, "eval", "rows.jsonl", "-m", "token_f1")
     assert "undefined:" not in out
+
+
+def test_a_history_of_two_ways_says_so(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A trend over the judged and the lexical metric of one name is none."""
+    rows = [{"id": "a", "response": "Ada", "retrieved_contexts": ["Ada wrote."], "reference": "Ada wrote."}]
+    for judge in (None, script(lambda ask: example_of(ask.shape))):
+        Store(".steelyard/runs").keep(evaluate_rag(rows, metrics=["context_recall"], judge=judge, ledger=":memory:"))
+    code, out, _ = run(capsys, "history", "context_recall")
+    assert (code, "measured it in different ways: judged, lexical" in out) == (0, True)

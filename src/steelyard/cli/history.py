@@ -41,6 +41,8 @@ def history(
     print("\n".join(aligned(Table(head, rows, frozenset(range(3, 8))))))
     if len({line.dataset for line in kept}) > 1:
         print("\nnote: these reports weighed different data")
+    if len(ways := sorted({line.estimates[metric].way for line in kept})) > 1:
+        print(f"\nnote: these reports measured it in different ways: {', '.join(ways)}")
     if plot is not None:
         from ..render.charts import trend
 
