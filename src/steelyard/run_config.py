@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ from .plan import Plan
 from .records import Json
 from .report import Report
 from .samples import read_samples
+from .shelf import ask_for
 from .weighing import Weighing
 
 if TYPE_CHECKING:
@@ -100,11 +102,24 @@ def pass_rates_in(config: Config) -> dict[str, float]:
 
 
 def weighing_in(config: Config) -> Weighing:
-    """What samples are weighed on; InputError for a limit that no report could be held to."""
+    """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown, with
+    the path of the setting."""
+    from .embedder import embedder_of
+    from .judge import judge_of
+
+    with _at("$.judge"):
+        judge = judge_in(config)
+        judge = judge if judge is None else judge_of(judge)
+    with _at("$.embedder"):
+        embedder = embedder_in(config)
+        embedder = embedder if embedder is None else embedder_of(embedder)
+    for number, one in enumerate(settings(config)):
+        with _at(f"$.metrics[{number}]"):
+            ask_for([one.name], judged=judge is not None)
     return Weighing(
         [one.name for one in settings(config)],
-        judge=judge_in(config),
-        embedder=embedder_in(config),
+        judge=judge,
+        embedder=embedder,
         thresholds=thresholds_in(config),
         pass_rates=pass_rates_in(config),
         by=config.by,
@@ -113,6 +128,17 @@ def weighing_in(config: Config) -> Weighing:
         confidence=config.confidence,
         seed=config.seed,
     )
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Errors about a setting name its path."""
+    try:
+        yield
+    except InputError as error:
+        if error.path is not None:  # it is about a file that the setting names
+            raise
+        raise InputError(error.message, field=place) from None
 
 
 def endpoints_in(config: Config) -> dict[str, str]:

@@ -313,6 +313,30 @@ def test_a_grid_of_chunks_results_and_models(
     assert {body["model"] for body in server.bodies} == {"small", "large"}
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"metrics": ["mrr", "nope"]}, "run.yaml: $.metrics[1]: unknown metric 'nope'"),
+        ({"metrics": ["ndcg@0"]}, "run.yaml: $.metrics[0]: ndcg@0: the cut-off must be at least 1"),
+        ({"judge": "bogus", "metrics": ["mrr"]}, "run.yaml: $.judge: unknown judge 'bogus'"),
+        ({"judge": {"model": "bogus"}, "metrics": ["mrr"]}, "run.yaml: $.judge: unknown judge 'bogus'"),
+        ({"embedder": "bogus", "metrics": ["mrr"]}, "run.yaml: $.embedder: unknown embedder 'bogus'"),
+    ],
+)
+@pytest.mark.parametrize("systems", [True, False])
+def test_what_is_unknown_is_told_with_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str], given: dict[str, Any], words: str, systems: bool
+) -> None:
+    """The file and the path of the setting, in a configuration of systems and in one of samples."""
+    path = config(folder, **given)
+    if not systems:
+        plain = yaml.safe_load(path.read_text())
+        path.write_text(yaml.safe_dump({key: plain[key] for key in ("data", *given)}))
+    for more in ([], ["--dry-run"]):
+        assert invoke(["run", str(path), *more]) == 1
+        assert words in capsys.readouterr().err
+
+
 def test_answers_of_a_model_take_what_its_calls_take(folder: Path, serve: Callable[..., Server]) -> None:
     """Though they are asked at the same time: the time of the batch by their number says nothing about one."""
     model = f"http://127.0.0.1:{serve(latency=0.1).port}/v1#m"

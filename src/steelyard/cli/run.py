@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,7 +54,7 @@ def run(
     """
     from ..config import read_config, read_plain
     from ..pace import rates_of
-    from ..run_config import duration, endpoints_in, plan
+    from ..run_config import duration, endpoints_in, plan, weighing_in
     from ..run_config import run as weigh
     from ..system_config import has_systems
 
@@ -61,13 +63,11 @@ def run(
     if has_systems(read_plain(config)):
         if job is not None or rate:
             raise InputError("--job and --rate are for a configuration of samples, not of systems", path=config)
-        try:
+        with _in(config):
             return _run_systems(config, output_format, dry_run=dry_run)
-        except InputError as error:
-            if error.path is None and (error.field or "").startswith("$."):
-                raise InputError(error.message, path=config, field=error.field) from None
-            raise
     read = read_config(config)
+    with _in(config):
+        weighing_in(read)
     base = config.resolve().parent
     rates = rates_of(rate or (), endpoints_in(read) if rate else {})
     if concurrency is not None:
@@ -90,6 +90,17 @@ def run(
     with Progress() as progress:
         outcome = weigh(read, base=base, rates=rates, progress=progress)
     return told(outcome, output_format, scale=scale)
+
+
+@contextmanager
+def _in(config: Path) -> Iterator[None]:
+    """Errors about a setting name the file that it stands in."""
+    try:
+        yield
+    except InputError as error:
+        if error.path is None and (error.field or "").startswith("$."):
+            raise InputError(error.message, path=config, field=error.field) from None
+        raise
 
 
 def _say_unknown(planned: Plan) -> None:
