@@ -102,8 +102,8 @@ def pass_rates_in(config: Config) -> dict[str, float]:
 
 
 def weighing_in(config: Config) -> Weighing:
-    """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown, with
-    the path of the setting."""
+    """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown,
+    with the path of the setting."""
     from .embedder import embedder_of
     from .judge import judge_of
 
