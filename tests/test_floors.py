@@ -106,25 +106,25 @@ def test_a_file_holds_one_noun(path: Path) -> None:
     assert path.stem not in BANNED
 
 
+COMPUTING = ["numpy", "polars", "scipy", "pandas", "aiohttp", "jinja2", "rapidfuzz"]
+
+
+def without(libraries: list[str], code: str) -> subprocess.CompletedProcess[str]:
+    """A process that fails if some code loads one of the libraries."""
+    check = f"import sys; loaded = set({libraries!r}) & set(sys.modules); assert not loaded, loaded"
+    return subprocess.run([sys.executable, "-c", f"{code}; {check}"], capture_output=True, text=True, check=False)
+
+
 def test_importing_is_silent_and_light() -> None:
     """``import steelyard`` prints nothing, patches nothing and loads none of the heavy libraries."""
-    code = (
-        "import asyncio, sys; before = asyncio.run; import steelyard; "
-        "heavy = {'numpy', 'polars', 'scipy', 'pandas', 'aiohttp', 'rich', 'typer', 'jinja2', 'rapidfuzz', 'msgspec'}; "
-        "assert asyncio.run is before; assert not heavy & set(sys.modules), heavy & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    code = "import asyncio; before = asyncio.run; import steelyard; assert asyncio.run is before"
+    done = without([*COMPUTING, "rich", "typer", "msgspec"], code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_command_line_loads_what_a_verb_needs() -> None:
     """Saying its version, or what is wrong with a command, takes none of the libraries that compute."""
-    code = (
-        "import sys; from steelyard.cli import invoke; invoke(['--version']); "
-        "heavy = {'numpy', 'polars', 'scipy', 'pandas', 'aiohttp', 'jinja2', 'rapidfuzz'}; "
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = without(COMPUTING, "from steelyard.cli import invoke; invoke(['--version'])")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -31,6 +31,14 @@ class Misfit(NamedTuple):
     place: str
     unknown: str | None = None
 
+    def below(self, where: str) -> str:
+        """The place, in a value that itself stands at ``where``.
+
+        >>> Misfit("expected text", "$.a[0]").below("metadata.spans")
+        'metadata.spans.a[0]'
+        """
+        return where + self.place.removeprefix("$")
+
 
 _UNSEEN = object()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from .errors import InputError, UnknownName
@@ -44,12 +45,13 @@ def find_label(notes: Mapping[str, MetricNote], metric: str) -> str | None:
     if metric in notes:
         return metric
     judged_first = sorted(notes, key=lambda label: notes[label].way != "judged")
-    base = metric.partition(".py:")[2] or metric
+    folder, of_file, rest = metric.partition(".py:")
+    base = f"{Path(folder).name}.py:{rest}" if of_file else metric
     for label in judged_first:
         note = notes[label]
         if base in {note.name, f"{note.way}.{note.name}", label.partition(".")[2]}:
             return label
-    meant = [] if base != metric else _metrics_named(metric)
+    meant = [] if of_file else _metrics_named(metric)
     exactly = [label for one in meant for label in judged_first if identity(notes[label]) == (str(one), one.way)]
     if not exactly and metric.partition(".")[0] not in WAYS:  # measured in a way of its own, as a suite's judge does
         exactly = [label for one in meant for label in judged_first if notes[label].name == str(one)]

@@ -159,8 +159,8 @@ def _fitted(plain: object, kind: type[T], where: str, path: str | PathLike[str] 
     try:
         return msgspec.convert(plain, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        words, place, _ = misfit(error, plain)
-        raise InputError(f"not a whole report: {words}", path=path, field=place.replace("$", where, 1)) from None
+        wrong = misfit(error, plain)
+        raise InputError(f"not a whole report: {wrong.words}", path=path, field=wrong.below(where)) from None
 
 
 def _loaded(saved: _Column, usage: dict[int, Usage]) -> Column:

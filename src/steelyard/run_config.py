@@ -37,10 +37,15 @@ class Outcome(NamedTuple):
     rules: list[Rule]
 
 
-def plan(config: Config, *, base: Path, job: bool = False) -> Plan:
-    """What a run would do and cost. A job has ledgers of its own and starts from nothing."""
+def check(config: Config, *, base: Path) -> None:
+    """InputError for what could not be run, measured or written, before anything is asked."""
     weighing_in(config)
     check_outputs(config, base / config.outputs.dir)
+
+
+def plan(config: Config, *, base: Path, job: bool = False) -> Plan:
+    """What a run would do and cost. A job has ledgers of its own and starts from nothing."""
+    check(config, base=base)
     samples = read_samples(config.data, fields=config.fields or None, encoding=config.encoding)
     return plan_rag(
         samples,
@@ -56,8 +61,7 @@ def run(
     config: Config, *, base: Path, rates: Mapping[str, float] | None = None, progress: Progress | None = None
 ) -> Outcome:
     """Score, pool, hold against the thresholds, and write the outputs (relative to ``base``)."""
-    weighing_in(config)
-    check_outputs(config, base / config.outputs.dir)
+    check(config, base=base)
     report = evaluate_rag(
         read_samples(config.data, fields=config.fields or None, encoding=config.encoding),
         metrics=[one.name for one in settings(config)],

@@ -24,7 +24,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """Named lists of metrics, beside trec_eval's ``all_trec``, ``official`` and ``set``."""
 
 WAYS = ("ranking", "lexical", "measured", "custom", "judged")
-Key = tuple[str, str]
 
 
 class Asked(NamedTuple):
@@ -53,7 +52,7 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
         way, base = prefix, rest
     found = _look_up(base, way)
     if found is None:
-        known = {name for name, _ in _all()}
+        known = {one.name for one in every()}
         raise UnknownName(f"unknown metric {text!r}: {names.did_you_mean(alias(base), known | set(GROUPS))}")
     bound = found.bind(params)
     if absent := bound.missing():
@@ -124,16 +123,11 @@ def _load_shelf() -> Iterator[str]:
 
 
 def every() -> list[Metric]:
-    """All metrics of the shelf and of plugins, by name."""
-    _all()
-    return [one for (name, _), one in sorted(registered().items()) if _file_and_name(name) is None]
-
-
-def _all() -> Iterable[Key]:
+    """All metrics of the shelf and of plugins, by name; those of users' files are theirs alone."""
     for _ in _load_shelf():
         pass
     _load_plugins("")
-    return registered().keys()
+    return [one for (name, _), one in sorted(registered().items()) if _file_and_name(name) is None]
 
 
 @cache

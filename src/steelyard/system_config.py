@@ -257,8 +257,8 @@ def _check_entry(entry: object, kinds: tuple[type[Struct], ...], path: Path, whe
     try:
         msgspec.convert(entry, kind)
     except msgspec.ValidationError as error:
-        words, place, _ = misfit(error, entry)
-        raise InputError(words, path=path, field=where + place.removeprefix("$")) from None
+        wrong = misfit(error, entry)
+        raise InputError(wrong.words, path=path, field=wrong.below(where)) from None
 
 
 def variants(config: SystemsConfig) -> list[Variant]:

@@ -11,6 +11,7 @@ import steelyard
 from steelyard import compare, evaluate_rag, shelf
 from steelyard.errors import InputError, WrongType
 from steelyard.metric import Metric, metric, register_metric
+from steelyard.namesakes import label_of
 from steelyard.records import Sample
 
 
@@ -183,5 +184,8 @@ def test_a_metric_of_a_file_is_its_own_whatever_its_name(tmp_path: Path, monkeyp
         "mine.py:token_f1": 0.25, "token_f1": 1.0, "mine.py:exact_match": 0.75, "exact_match": 1.0, "qa_em": 1.0,
     }  # fmt: skip
     assert report.notes["mine.py:token_f1"].name == "mine.py:token_f1"
+    assert label_of(report, "elsewhere/mine.py:token_f1") == "mine.py:token_f1"
+    with pytest.raises(InputError, match=r"no metric 'other\.py:token_f1'"):
+        label_of(report, "other.py:token_f1")
     ours, theirs = (evaluate_rag(rows, metrics=[name]) for name in ("token_f1", "mine.py:token_f1"))
     assert [one.verdict for one in compare(theirs, ours).deltas] == ["lost", "new"]

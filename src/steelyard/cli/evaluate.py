@@ -119,8 +119,7 @@ def evaluate(
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     judges = [priced(one, price) for one in judge or ()]
     samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
-    for one in tuple(judges) or (None,):
-        Weighing(wanted, judge=one, embedder=embedder, thresholds=thresholds, pass_rates=rates)
+    Weighing(wanted, judge=judges[0] if judges else None, thresholds=thresholds, pass_rates=rates)
     if judges or dry_run:
         for one in tuple(judges) or (None,):
             plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)

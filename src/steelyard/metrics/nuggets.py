@@ -122,9 +122,9 @@ def _given(sample: Sample) -> list[Nugget] | None:
     try:
         nuggets = msgspec.convert(texts, list[Nugget], strict=True)
     except msgspec.ValidationError as error:
-        words, place, _ = misfit(error, texts)
-        field = f"nuggets{place.removeprefix('$')}"
-        raise InputError(f"expected a list of texts or of {{text, importance}}: {words}", field=field) from None
+        wrong = misfit(error, texts)
+        words = f"expected a list of texts or of {{text, importance}}: {wrong.words}"
+        raise InputError(words, field=wrong.below("nuggets")) from None
     return [one for one in nuggets if one.text.strip()]
 
 

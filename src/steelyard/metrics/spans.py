@@ -129,8 +129,8 @@ def _read(sample: Sample, name: str, kind: type[T]) -> T | None:
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
-        words, place, _ = misfit(error, found)
-        raise InputError(f"sample {sample.id}: {words}", field=f"metadata.{name}{place.removeprefix('$')}") from None
+        wrong = misfit(error, found)
+        raise InputError(f"sample {sample.id}: {wrong.words}", field=wrong.below(f"metadata.{name}")) from None
 
 
 def _relevant(spans: Iterable[Span], sources: Mapping[str, str]) -> tuple[Stretches, dict[str, str]]:
