@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
-DATA = Path(__file__).resolve().parents[1] / "src" / "steelyard" / "data"
+DATA = Path(__file__).resolve().parents[1] / "src" / "steelyard" / "resources"
 
 
 def read(packs: Path, name: str, split: str = "dev") -> list[Row]:

@@ -91,7 +91,7 @@ def halves(judged: np.ndarray, seed: int = 0) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    demo = Path(steelyard.__file__).parent / "data" / "demo"
+    demo = Path(steelyard.__file__).parent / "resources" / "demo"
     parser.add_argument("collection", type=Path, nargs="?", default=demo)
     parser.add_argument("-n", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-DEMO = files("steelyard") / "data" / "demo"
+DEMO = files("steelyard") / "resources" / "demo"
 FILES = ("SOURCE.txt", "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "references.jsonl")
 TYPES = {"factual", "comparison", "multi_document", "numeric", "unanswerable"}
 

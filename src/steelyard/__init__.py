@@ -12,6 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from .core.version import VERSION
+
 if TYPE_CHECKING:
     from .beir import read_beir as read_beir
     from .beir import write_beir as write_beir
@@ -176,7 +178,7 @@ if TYPE_CHECKING:
     from .trec import read_qrels as read_qrels
     from .trec import read_run as read_run
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _WHERE = {
     "evaluate_rankings": ("evaluate_run", "evaluate_retrieval", "aevaluate_run", "aevaluate_retrieval"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .core.package import is_ours
 from .errors import InputError
 from .metric import Metric
 from .records import Json
@@ -94,7 +95,7 @@ def _own(note: MetricNote) -> Metric | None:
         found = get_metric(note.name, way=note.way)
     except InputError:
         return None
-    return found if getattr(found.rule, "__module__", "").startswith(f"{__package__}.metrics.") else None
+    return found if is_ours(found.rule) else None
 
 
 def _shown(value: Json) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 import msgspec
 from msgspec import Struct
 
+from .core.package import RESOURCES
 from .errors import InputError
 from .records import Json
 
@@ -45,15 +45,15 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def model(name: str) -> Model:
-    """The model of a name, from ``data/NAME.json``.
+    """The model of a name, from ``resources/NAME.json``.
 
     >>> sorted(model("faithfulness").provenance)[:2]
     ['cross_validated', 'fitted_on']
     """
     try:
-        found = msgspec.json.decode(files(__package__).joinpath(f"data/{name}.json").read_bytes(), type=Model)
+        found = msgspec.json.decode(RESOURCES.joinpath(f"{name}.json").read_bytes(), type=Model)
     except (FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise InputError(f"no usable coefficients for {name}: {error}", path=f"data/{name}.json") from None
+        raise InputError(f"no usable coefficients for {name}: {error}", path=f"resources/{name}.json") from None
     if not found.provenance:
-        raise InputError("coefficients without provenance", path=f"data/{name}.json")
+        raise InputError("coefficients without provenance", path=f"resources/{name}.json")
     return found

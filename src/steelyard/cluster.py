@@ -25,6 +25,7 @@ from msgspec import structs
 
 from .asking import cost_of
 from .config import Config, settings
+from .core.package import is_ours
 from .embedder import embedder_of
 from .errors import InputError
 from .folder import Folder
@@ -232,7 +233,7 @@ def _check_cells(cells: Report, weighing: Weighing, path: str) -> None:
         raise InputError(f"expected cells of {expected}, found {found}: run it again", path=path, field="$.columns")
     for label, column in cells.columns.items():
         # A rule of the user's may go beyond the bounds that it has unless it says otherwise.
-        bounds = wanted[label].bounds if wanted[label].rule.__module__.startswith(f"{__package__}.") else None
+        bounds = wanted[label].bounds if is_ours(wanted[label].rule) else None
         check_column(column, len(cells.ids), bounds, path, f"$.columns.{label}")
 
 

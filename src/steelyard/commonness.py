@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 
 import msgspec
+
+from .core.package import RESOURCES
 
 UNKNOWN = 0.85
 """The weight of words that are in no table: names, terms, words of other languages than English."""
@@ -14,7 +15,7 @@ UNKNOWN = 0.85
 
 @cache
 def _table() -> dict[str, float]:
-    text = files(__package__).joinpath("data/commonness.json").read_bytes()
+    text = RESOURCES.joinpath("commonness.json").read_bytes()
     weights: dict[str, str] = msgspec.json.decode(text)["weights"]
     return {stem: float(value) for value, stems in weights.items() for stem in stems.split()}
 

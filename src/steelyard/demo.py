@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import as_file, files
+from importlib.resources import as_file
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .beir import read_beir
+from .core.package import RESOURCES
 from .corpus import Corpus
 from .evaluate_rankings import evaluate_run
 from .evaluate_samples import evaluate_rag
@@ -58,7 +59,7 @@ class Weighed(NamedTuple):
 
 def load() -> Demo:
     """The corpus that ships: 66 documents on lighthouses, 40 questions, graded judgements and references."""
-    with as_file(files("steelyard") / "data" / "demo") as folder:
+    with as_file(RESOURCES / "demo") as folder:
         corpus, queries, qrels = read_beir(folder)
         known = msgspec.json.Decoder(Reference)
         references = {one.query_id: one for one in known.decode_lines((folder / "references.jsonl").read_bytes())}

@@ -7,8 +7,9 @@ other languages meets none of them.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
+
+from .core.package import RESOURCES
 
 _NEGATIONS = """
     ain cannot denied denies deny fail failed fails hardly lack lacked lacks neither never no nobody none nor not
@@ -74,7 +75,7 @@ class Likeness(NamedTuple):
 
 @cache
 def likeness() -> Likeness:
-    """The groups of ``data/english.txt``.
+    """The groups of ``resources/english.txt``.
 
     >>> "small" in likeness().opposite["big"], "larg" in likeness().alike["big"]
     (True, True)
@@ -83,7 +84,7 @@ def likeness() -> Likeness:
 
     alike: dict[str, set[str]] = {}
     opposite: dict[str, set[str]] = {}
-    text = files(__package__).joinpath("data/english.txt").read_text(encoding="utf-8")
+    text = RESOURCES.joinpath("english.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line or line.startswith("#"):
             continue

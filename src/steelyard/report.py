@@ -266,9 +266,9 @@ def _plain(column: Column) -> list[float | None]:
 
 def versions() -> dict[str, str]:
     """The versions that a number may depend on."""
-    from . import __version__
+    from .core.version import VERSION
 
-    return {"steelyard": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {"steelyard": VERSION, "python": platform.python_version(), "numpy": np.__version__}
 
 
 def stamp(started: float) -> dict[str, Json]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import local_embedder as local
+from steelyard.core.package import RESOURCES
 from steelyard.errors import InputError
 from steelyard.vectors import cosine
 
@@ -33,7 +34,7 @@ def test_another_file_is_an_error(tmp_path: Path) -> None:
 
 def test_word_pieces_are_the_ones_pinned() -> None:
     """The vocabulary in the package has the digest that the code expects."""
-    path = Path(local.__file__).parent / "data" / "wordpieces.txt"
+    path = RESOURCES / "wordpieces.txt"
     assert len(local.checked(path, local.PIECES_DIGEST).splitlines()) == 30522
 
 

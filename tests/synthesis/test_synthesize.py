@@ -213,7 +213,7 @@ def test_a_plan_costs_nothing(serve: Serve, capsys: pytest.CaptureFixture[str]) 
     assert "about 30 calls" in capsys.readouterr().out
 
 
-DEMO = Path(__file__).resolve().parents[2] / "src" / "steelyard" / "data" / "demo"
+DEMO = Path(__file__).resolve().parents[2] / "src" / "steelyard" / "resources" / "demo"
 
 
 def test_the_set_is_taken_by_every_verb(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

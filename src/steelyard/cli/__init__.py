@@ -83,7 +83,7 @@ def command_line(args: list[str]) -> str:
 def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     """Weigh retrieval and RAG systems."""
     if show_version:
-        from .. import __version__
+        from ..core.version import VERSION
 
-        print(f"steelyard {__version__}")
+        print(f"steelyard {VERSION}")
         raise typer.Exit

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from .. import __version__
+from ..core.version import VERSION
 from ..failures import where_it_fails
 from ..gate import Rule
 from ..report import Report
@@ -93,7 +93,7 @@ def rendered(template: str, scripts: Sequence[str], **values: object) -> str:
     script, style = _script(tuple(scripts)), _style()
     own = {"script": Markup(script), "style": Markup(style)}  # noqa: S704 - our own files
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
-    return whole(_environment().get_template(template).render(version=__version__, **own, **hashes, **values))
+    return whole(_environment().get_template(template).render(version=VERSION, **own, **hashes, **values))
 
 
 def whole(html: str) -> str:

@@ -1,0 +1,1 @@
+"""Records, errors and requests that every other room shares."""
