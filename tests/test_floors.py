@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "steelyard"
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 
 FLOORS = {
-    0: "errors misfits records flow names trec_names",
+    0: "errors misfits records flow names wording core trec_names",
     1: """stats distributions resampling swaps significance power agreement correlation krippendorff pool vectors
         text language stopwords numerals scripts sentences labels shapes replies chances duplicates
         policy rankings judgements join placing

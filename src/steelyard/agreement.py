@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from .correlation import KENDALL, ROC_AUC, SPEARMAN, kendall_of_many
 from .errors import InputError
-from .names import number_of
 from .resampling import MEAN, FloatArray, Statistic, SumStatistic
 from .stats import Cluster, Method, interval, wilson
+from .wording import pluralize
 
 Label: TypeAlias = str | float | None
 """A category's name, a number, or a rating; None where the rater gave none."""
@@ -282,7 +282,7 @@ def _numbered(first: Sequence[Label], second: Sequence[Label], how: How) -> _Pai
 def _kept(first: Sequence[Label], second: Sequence[Label]) -> list[int]:
     """The rows in which neither label is missing; only NaN differs from itself."""
     if len(first) != len(second):
-        raise InputError(f"raters label the same samples: found {len(first)} and {number_of(len(second), 'label')}")
+        raise InputError(f"raters label the same samples: found {len(first)} and {pluralize(len(second), 'label')}")
     pairs = zip(first, second, strict=True)
     return [row for row, (a, b) in enumerate(pairs) if a is not None and b is not None and a == a and b == b]  # noqa: PLR0124
 

@@ -26,9 +26,9 @@ from msgspec.structs import replace
 
 from .anchoring import Found, Part, find, occurrences
 from .corpus import Corpus
-from .names import number_of
 from .placing import Stretch, flatten
 from .records import Sample, Span
+from .wording import pluralize
 
 Status: TypeAlias = Literal["valid", "moved", "merged", "split", "gone"]
 STATUSES: tuple[Status, ...] = ("valid", "moved", "merged", "split", "gone")
@@ -353,7 +353,7 @@ def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:
     """Counts, and the first examples of what is no longer valid."""
     told = counts(labels)
     ids = sum(label.number is None for label in labels)
-    counted = f"{number_of(ids, 'id')} and {number_of(len(labels) - ids, 'span')}"
+    counted = f"{pluralize(ids, 'id')} and {pluralize(len(labels) - ids, 'span')}"
     lines = [f"{counted}: " + ", ".join(f"{n} {status}" for status, n in told.items())]
     for status in STATUSES[1:]:
         some = [label for label in labels if label.status == status]
@@ -362,6 +362,6 @@ def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:
             lines.append(f"  … and {len(some) - most} more {status}")
     unknown = sum(label.note.startswith("taken at its word") for label in labels)
     if unknown:
-        taken = number_of(unknown, "is taken at its word: its text", "are taken at their word: their text")
+        taken = pluralize(unknown, "is taken at its word: its text", "are taken at their word: their text")
         lines.append(f"  {taken} is not known (give the corpus of then: --was)")
     return lines

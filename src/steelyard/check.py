@@ -19,13 +19,13 @@ from .intake import Intake
 from .ir_collections import named
 from .kinds import KINDS, kind_of
 from .lines import Line, read_lines
-from .names import did_you_mean, number_of
 from .records import Sample
 from .rows import Bad, decode_json, rows_of_file
 from .samples import CheckResult, samples_of
 from .testcases import read_cases
 from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
 from .trec_numbers import number
+from .wording import did_you_mean, pluralize
 
 
 def check(
@@ -111,7 +111,7 @@ class _Looks:
     def told(self) -> list[str]:
         """One line for each finding."""
         return [
-            f"{what}: {number_of(count, 'sample')}, first {self._first[what]!r}" for what, count in self._counts.items()
+            f"{what}: {pluralize(count, 'sample')}, first {self._first[what]!r}" for what, count in self._counts.items()
         ]
 
 
@@ -138,7 +138,7 @@ def _check_table(path: Path, result: CheckResult, encoding: str, see: Callable[[
     result.add(_repeated(path, result.kind, encoding, hashes))
     nothing = [query for query, some in positive.items() if not some]
     if result.kind != "run" and nothing:
-        result.warnings.append(f"nothing relevant: {number_of(len(nothing), 'query')}, first {nothing[0]!r}")
+        result.warnings.append(f"nothing relevant: {pluralize(len(nothing), 'query')}, first {nothing[0]!r}")
 
 
 def _entries(path: Path, kind: str, encoding: str) -> Iterator[tuple[int, Entry | InputError]]:
@@ -160,7 +160,7 @@ def _entry(line: Line, path: Path, kind: str, layout: Layout) -> Entry | InputEr
     wanted, shape = (6, RUN_LINE) if kind == "run" else (3, TSV_LINE) if layout.tabs else (4, QRELS_LINE)
     if len(cells) != wanted:
         return InputError(
-            f"{number_of(len(cells), 'column')}, expected {wanted} ({shape})", path=path, line=line.number
+            f"{pluralize(len(cells), 'column')}, expected {wanted} ({shape})", path=path, line=line.number
         )
     doc, given = cells[1 if layout.tabs else 2], cells[4 if kind == "run" else -1]
     value, what = number(given), "score" if kind == "run" else "grade"
@@ -212,7 +212,7 @@ def _check_beir(path: Path, result: CheckResult, encoding: str) -> None:
         for what, place, strange in zip(("query", "document"), ("queries", "corpus"), strangers, strict=True):
             if strange:
                 part.warnings.append(
-                    f"not in {place}.jsonl: {number_of(len(strange), what)}, first {next(iter(strange))!r}"
+                    f"not in {place}.jsonl: {pluralize(len(strange), what)}, first {next(iter(strange))!r}"
                 )
         result.warnings += [f"{table.relative_to(path)}: {warning}" for warning in part.warnings]
 
@@ -239,7 +239,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
             blank.append(key)
         ids.add(key)
     if blank:
-        result.warnings.append(f"{name}: no text: {number_of(len(blank), 'row')}, first {blank[0]!r}")
+        result.warnings.append(f"{name}: no text: {pluralize(len(blank), 'row')}, first {blank[0]!r}")
     return ids
 
 

@@ -31,7 +31,6 @@ from .errors import InputError
 from .folder import Folder
 from .judge import LLMJudge, judge_of
 from .judging import Judging, usage_of
-from .names import number_of
 from .pace import Pace, Pacing
 from .parts import FORMAT, Done, Manifest, samples_of, write_parts
 from .pool import Column
@@ -45,6 +44,7 @@ from .samples import iter_samples
 from .segments import Segments, compact
 from .tally import Tally
 from .weighing import Weighing
+from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -69,7 +69,7 @@ def plan(config: Config, folder: Folder, *, base: Path, buckets: int | None = No
     if folder.read("manifest.json") is not None:
         manifest = Manifest.at(folder).same(fingerprint_of(config), folder)
         if buckets not in (None, len(manifest.rows)):
-            raise InputError(f"the job has {number_of(len(manifest.rows), 'bucket')}, not {buckets}", path=folder.name)
+            raise InputError(f"the job has {pluralize(len(manifest.rows), 'bucket')}, not {buckets}", path=folder.name)
         if kept != manifest.config:
             manifest = structs.replace(manifest, config=kept)
             folder.write("manifest.json", msgspec.json.encode(manifest))
@@ -212,7 +212,7 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
         warnings.update(dict.fromkeys(cells.warnings))
         seconds += cells.usage.seconds
     if not all(sample.id for sample in rows):
-        lost = number_of(sum(not one.id for one in rows), "sample is", "samples are")
+        lost = pluralize(sum(not one.id for one in rows), "sample is", "samples are")
         raise InputError(f"{lost} in no part: plan the job anew", path=folder.name)
     for column in columns.values():
         _in_order(column)

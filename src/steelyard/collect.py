@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from .calls import PLAIN, Called, Patience, call_all
 from .errors import InputError, WrongType, reason_of
 from .loops import wait
-from .names import number_of
 from .records import Json, Sample, Span, Usage
 from .systems.calling import BATCH, alone, caller_of, method
 from .systems.hits import Hit
 from .systems.keeping import Keeping
 from .systems.outputs import Output, answer_of, output_of
 from .tally import Tally
+from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -133,7 +133,7 @@ def collect(
         keeping.finish()
     notes = reading.notes()
     if broken:
-        held = number_of(broken, "result")
+        held = pluralize(broken, "result")
         notes.append(f"{held} held halves of surrogate pairs, which became question marks")
     return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, notes, stages)
 
@@ -331,15 +331,15 @@ class _Reading:
         """What a reader of the report should know of the results."""
         notes = []
         if self.repeated:
-            repeated = number_of(self.repeated, "repeated document")
+            repeated = pluralize(self.repeated, "repeated document")
             notes.append(f"{repeated} in the results: each counts once, at its best rank")
         if self.by_chunk:
             one = "result is labelled by the id of its chunk, but counts as the document that it names as source"
             many = "results are labelled by the id of their chunk, but count as the document that they name as source"
             label = "label the documents, or give the ids of the chunks alone"
-            notes.append(f"{number_of(self.by_chunk, one, many)}: {label}")
+            notes.append(f"{pluralize(self.by_chunk, one, many)}: {label}")
         if self.without_text and (self.text_of is not None or self.texts is not None):
-            lacking = number_of(
+            lacking = pluralize(
                 self.without_text, "retrieved document has no text and was", "retrieved documents have no text and were"
             )
             notes.append(f"{lacking} left out of the contexts")

@@ -16,7 +16,8 @@ from msgspec import Meta, Struct, field
 from .errors import InputError
 from .metric import Counting, NotNegative, is_of_ten
 from .misfits import misfit
-from .names import Parameter, did_you_mean, parse, show
+from .names import Parameter, parse, show
+from .wording import did_you_mean
 
 Save = Literal["passed", "failed", "all"]
 RESERVED = ("threshold", "pass_rate")

@@ -17,12 +17,12 @@ from .errors import InputError, UnknownName
 from .intake import Intake
 from .kinds import KINDS, kind_of, kind_to_write
 from .lines import read_utf8, suffix_of
-from .names import did_you_mean, number_of
 from .records import Sample
 from .rows import Bad, decode_json
 from .samples import gathered, given, read_samples, warned, write_samples
 from .testcases import YAML, read_cases, write_cases
 from .trec import read_qrels, read_run, write_qrels, write_run
+from .wording import did_you_mean, pluralize
 
 SCORES = "scores"
 """The key of metadata that holds the scores of ``retrieved_ids``."""
@@ -189,12 +189,12 @@ def _lost(contents: Contents, wanted: str) -> list[str]:
         counts["metadata"] = sum(1 for sample in samples if sample.metadata.keys() - {SCORES})
     if wanted == "ragas" and [sample.id for sample in samples] == [str(row + 1) for row in range(len(samples))]:
         counts.pop("id", None)
-    lost = [f"{name} ({number_of(counts[name], 'sample')})" for name in _ALL if counts.get(name)]
+    lost = [f"{name} ({pluralize(counts[name], 'sample')})" for name in _ALL if counts.get(name)]
     if contents.corpus and "corpus" not in holds:
-        lost.append(f"corpus ({number_of(len(contents.corpus), 'document')})")
+        lost.append(f"corpus ({pluralize(len(contents.corpus), 'document')})")
     if contents.dataset is not None and "name" not in holds:
         lost.append("name" if contents.dataset.version is None else "name and version")
-    return lost + [f"{what} ({number_of(count, 'sample')})" for what, count in _finer(samples, wanted) if count]
+    return lost + [f"{what} ({pluralize(count, 'sample')})" for what, count in _finer(samples, wanted) if count]
 
 
 def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:

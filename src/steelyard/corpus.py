@@ -11,10 +11,10 @@ from .errors import InputError
 from .ir_collections import Collection, named
 from .judgements import identifier
 from .lines import read_utf8, suffix_of
-from .names import number_of
 from .records import Span
 from .rows import Row, rows_of_file
 from .values import plain_value
+from .wording import pluralize
 
 ID_COLUMNS = ("_id", "id", "chunk_id", "doc_id", "docid", "document_id", "source")
 TEXT_COLUMNS = ("text", "contents", "content", "body", "page_content", "passage")
@@ -77,7 +77,7 @@ def _add_files(corpus: Corpus, folder: Path, encoding: str) -> None:
             continue
         _add_file(corpus, "/".join(parts), file, encoding)
     if others:
-        some, plain = number_of(others, "file that is", "files that are"), ", ".join(PLAIN)
+        some, plain = pluralize(others, "file that is", "files that are"), ", ".join(PLAIN)
         corpus.notes.append(f"left out: {some} no text ({plain})")
 
 
@@ -99,7 +99,7 @@ def _of_rows(path: Path, name: str, encoding: str) -> Corpus:
         if place is not None:
             corpus.places[key] = place
     if blank:
-        corpus.notes.append(number_of(blank, "document is blank", "documents are blank"))
+        corpus.notes.append(pluralize(blank, "document is blank", "documents are blank"))
     return corpus
 
 

@@ -25,10 +25,10 @@ from .fields import known_as
 from .intake import Intake
 from .ir_collections import PREFIX, Collection, named
 from .lines import read_utf8, suffix_of, writing
-from .names import number_of
 from .records import Json, Qrels, Sample, Span
 from .rows import Bad, Place, Row, decode_json, rows_of_file
 from .samples import gathered, warned, write_samples
+from .wording import pluralize
 
 File: TypeAlias = "str | PathLike[str]"
 Shape: TypeAlias = Literal["steelyard", "recall"]
@@ -250,7 +250,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         version = "" if self.version is None else f", version={self.version!r}"
-        return f"<Dataset {self.name!r}{version}, {number_of(len(self), 'query')}>"
+        return f"<Dataset {self.name!r}{version}, {pluralize(len(self), 'query')}>"
 
 
 def write_dataset(path: Path, dataset: Dataset, shape: Shape = "steelyard") -> None:

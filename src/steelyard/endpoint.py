@@ -27,9 +27,9 @@ from msgspec import Struct
 from .errors import AskFailed, BadReply, InputError
 from .judge import OPENAI, key_of
 from .limiter import Limiter
-from .names import number_of
 from .pace import Pacing
 from .records import Json
+from .wording import pluralize
 
 if TYPE_CHECKING:
     import aiohttp
@@ -134,7 +134,7 @@ class Endpoint:
             delay = backoff(calls, seed, trouble.pause)
             if trouble.away:
                 delay = min(delay, _LOOK_AGAIN)
-            why = f"{trouble.message} ({number_of(calls, 'call')})"
+            why = f"{trouble.message} ({pluralize(calls, 'call')})"
             if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
                 raise self._given_up(trouble, why, answers)
             if waited + delay > self.max_wait:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from . import names
+from . import names, wording
 from .errors import InputError, WrongType
 from .metric import Metric
 from .pool import Column
@@ -196,12 +196,12 @@ def evaluate_retrieval(
         for query in report.ids
     ]
     if repeats:
-        repeated = names.number_of(repeats, "repeated document")
+        repeated = wording.pluralize(repeats, "repeated document")
         report.warnings.append(f"{repeated} in the results: each counts once, at its best rank")
     if left_out := len(judged) - len(scorable):
         skipped = "without text or without a positive judgement"
         report.warnings.append(
-            names.number_of(left_out, f"query {skipped} was skipped", f"queries {skipped} were skipped")
+            wording.pluralize(left_out, f"query {skipped} was skipped", f"queries {skipped} were skipped")
         )
     pool_report(report, by=(), clusters=None, confidence=confidence, seed=seed)
     report.run = stamp(started)
@@ -270,20 +270,20 @@ def _warnings(rankings: Rankings) -> list[str]:
         zero = rankings.policy.missing == "zero"
         one = f"judged query is not in the run and {'scores 0' if zero else 'is left out'}"
         many = f"judged queries are not in the run and {'score 0' if zero else 'are left out'}"
-        lines.append(f"{names.number_of(len(counts.missing), one, many)}: {_some(counts.missing)}")
+        lines.append(f"{wording.pluralize(len(counts.missing), one, many)}: {_some(counts.missing)}")
     if counts.ignored:
         one, many = "query of the run has no judgements and is", "queries of the run have no judgements and are"
-        lines.append(f"{names.number_of(len(counts.ignored), one, many)} ignored: {_some(counts.ignored)}")
+        lines.append(f"{wording.pluralize(len(counts.ignored), one, many)} ignored: {_some(counts.ignored)}")
     if counts.tied:
         order = "the order given" if rankings.policy.ties == "given" else "document id, descending"
         others = "other orders: --tied-orders"
-        tied = names.number_of(counts.tied, "query has", "queries have")
+        tied = wording.pluralize(counts.tied, "query has", "queries have")
         lines.append(f"{tied} tied scores; ties are broken by {order} ({others})")
     if counts.duplicates:
-        removed = names.number_of(counts.duplicates, "repeated document was", "repeated documents were")
+        removed = wording.pluralize(counts.duplicates, "repeated document was", "repeated documents were")
         lines.append(f"{removed} removed; each counts once, at its best rank")
     if rankings.policy.drop_self:
-        hits = names.number_of(counts.dropped_self, "hit equal to its query was", "hits equal to their query were")
+        hits = wording.pluralize(counts.dropped_self, "hit equal to its query was", "hits equal to their query were")
         lines.append(f"{hits} dropped")
     return lines
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from .folder import folder_at
 from .ledger import MEMORY, Keeper, Ledger
-from .names import number_of
 from .segments import Segments
+from .wording import pluralize
 
 
 class Exchange(Struct, frozen=True):
@@ -50,8 +50,8 @@ def _exchange(ledger: Keeper, key: str) -> Exchange | None:
     bad = "; ".join(f"unusable reply ({one.kind}: {one.message}): {one.reply or ''}" for one in unusable)
     entry = ledger.reply(key)
     if entry is not None:
-        tokens = f"{entry.prompt_tokens} + {number_of(entry.completion_tokens, 'token')}"
-        facts = f"{tokens}, {number_of(entry.attempts, 'attempt')}"
+        tokens = f"{entry.prompt_tokens} + {pluralize(entry.completion_tokens, 'token')}"
+        facts = f"{tokens}, {pluralize(entry.attempts, 'attempt')}"
         return Exchange(entry.prompt, entry.reply, f"{facts}; {bad}" if bad else facts)
     if unusable:
         return Exchange(unusable[-1].prompt, unusable[-1].reply or "", bad)

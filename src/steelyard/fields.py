@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .errors import InputError, UnknownName
-from .names import did_you_mean
 from .rows import Bad, decode_json
+from .wording import did_you_mean
 
 _NAMES = {
     "id": "_id sample_id example_id question_id query_id qid",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError, MissingExtra, UnknownName
-from .names import did_you_mean
+from .wording import did_you_mean
 
 PREFIX = "ir_datasets:"
 _BODIES = ("text", "body", "abstract", "contents", "description")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from . import names
+from . import wording
 from .errors import InputError, MissingExtra, WrongType, within
 from .flow import Ask
 from .misfits import misfit
@@ -255,7 +255,7 @@ def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: 
     known = shape.__struct_fields__
     for name in options:
         if name not in known:
-            raise InputError(f"unknown option {name!r}: {names.did_you_mean(name, known)}", field=what)
+            raise InputError(f"unknown option {name!r}: {wording.did_you_mean(name, known)}", field=what)
     given = {name: None if value == "none" else value for name, value in options.items()}
     plain = {
         name: value.split(",") if name == "price" and value and "," in value else value for name, value in given.items()

@@ -11,9 +11,9 @@ from msgspec import Struct
 from .distributions import normal_cdf
 from .errors import InputError
 from .labels_file import Label
-from .names import number_of
 from .pool import FloatArray
 from .report import Report
+from .wording import pluralize
 
 ODD = 0.01
 """Below this p, labelled units that score unlike the others are told of."""
@@ -165,10 +165,10 @@ def doubts(joined: Labelled, drawn: str | None) -> list[str]:
     found = []
     if joined.strangers:
         shown = ", ".join(joined.strangers[:3]) + (", …" if len(joined.strangers) > 3 else "")
-        labels = number_of(len(joined.strangers), "label is about a sample", "labels are about samples")
+        labels = pluralize(len(joined.strangers), "label is about a sample", "labels are about samples")
         found.append(f"{labels} that the report does not have: {shown}")
     if joined.passed_over:
-        passed = number_of(joined.passed_over, "sample was", "samples were")
+        passed = pluralize(joined.passed_over, "sample was", "samples were")
         found.append(f"{passed} drawn and passed over: if they were the hard ones, the labels are no random sample")
     stratified = joined.drawn == "stratified" and joined.shares
     if not stratified and joined.drawn != "random" and drawn is None:

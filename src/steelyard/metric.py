@@ -20,7 +20,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict, TypeVar, Unpack, ov
 import msgspec
 from msgspec import Meta
 
-from . import names
+from . import names, wording
 from .batch import score_columns
 from .errors import InputError, UnknownName, WrongType
 from .misfits import misfit
@@ -91,7 +91,9 @@ class Metric:
             if key not in known:
                 if key == "k":
                     raise InputError(f"{self.name} takes no cut-off @k")
-                raise UnknownName(f"{self.name} has no parameter {key!r}: {names.did_you_mean(key, known or ['none'])}")
+                raise UnknownName(
+                    f"{self.name} has no parameter {key!r}: {wording.did_you_mean(key, known or ['none'])}"
+                )
             bound[key] = _checked(self.name, key, value, hints.get(key, object))
         if "k" in bound and isinstance(bound["k"], int) and bound["k"] < 1:
             raise InputError(f"{self.name}@{bound['k']}: the cut-off must be at least 1")

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from .errors import InputError, UnknownName
 from .metric import Metric
-from .names import did_you_mean
 from .report import MetricNote, Report
 from .shelf import WAYS, get_metric
+from .wording import did_you_mean
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from .config import Config
 from .errors import InputError
 from .folder import Folder
 from .misfits import sentence
-from .names import number_of
 from .policy import Policy
 from .records import Json, Sample, Usage
+from .wording import pluralize
 
 FORMAT = "steelyard-job/1"
 _BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text
@@ -85,7 +85,7 @@ class Manifest(Struct, frozen=True):
         there = set(folder.list("results"))
         if missing := [part for part in self.parts if f"{part:05}.json" not in there]:
             some = ", ".join(f"{part:05}" for part in missing[:10]) + (", …" if len(missing) > 10 else "")
-            which = f"{len(missing)} of {number_of(len(self.parts), 'part')}"
+            which = f"{len(missing)} of {pluralize(len(self.parts), 'part')}"
             raise InputError(f"not all is done, {which} to do: {some}", path=folder.name)
 
 
@@ -163,7 +163,7 @@ def samples_of(folder: Folder, manifest: Manifest, part: int) -> Iterator[tuple[
             raise InputError(f"not a part of a job: {words}: plan it anew", path=f"{folder.name}/{place}") from None
     if count != manifest.rows[part]:
         raise InputError(
-            f"part {part} has {number_of(count, 'sample')}, the manifest says {manifest.rows[part]}", path=folder.name
+            f"part {part} has {pluralize(count, 'sample')}, the manifest says {manifest.rows[part]}", path=folder.name
         )
 
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from .names import number_of
 from .records import Sample
 from .shelf import Asked
+from .wording import pluralize
 
 Asking = Literal["judge", "answerer", "embedder"]
 """Who is asked for something that costs."""
@@ -33,7 +33,7 @@ class PlanLine(Struct, frozen=True):
 
     def __str__(self) -> str:
         left_out = "; ".join(f"{count} skipped: {reason}" for reason, count in self.skipped.items())
-        return f"{self.metric} [{self.way}] on {number_of(self.rows, 'row')}" + (f" ({left_out})" if left_out else "")
+        return f"{self.metric} [{self.way}] on {pluralize(self.rows, 'row')}" + (f" ({left_out})" if left_out else "")
 
 
 class Plan(Struct, frozen=True):
@@ -65,14 +65,14 @@ class Plan(Struct, frozen=True):
         if self.calls or self.cached:
             least = "at least " if self.unpriced else ""
             price = "" if self.cost is None else f", {least}about {self.cost:.4f}"
-            calls = number_of(self.calls, "call")
+            calls = pluralize(self.calls, "call")
             least_of_all = "at least" if self.endless else "about"
             text += (
                 f"\n{least_of_all} {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
                 f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
             )
         if self.endless:
-            cells = number_of(self.endless, "cell asks", "cells ask")
+            cells = pluralize(self.endless, "cell asks", "cells ask")
             text += f"\n{cells} until a reply pleases the rule: how often is not known"
         return text
 

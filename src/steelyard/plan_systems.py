@@ -20,7 +20,6 @@ from .embedder import embedder_of
 from .engine import Engine
 from .evaluate_samples import plan_rag
 from .flow import Flow, embed
-from .names import number_of
 from .plan import Plan, PlanLine
 from .records import Sample, costs
 from .run_config import embedder_in, judge_in, ledger_in, weighing_in
@@ -39,6 +38,7 @@ from .system_config import (
 from .systems.chunks import Passages
 from .systems.llm_answerer import LLMAnswerer
 from .trace import Cell
+from .wording import pluralize
 
 
 class SystemsPlan(Struct, frozen=True):
@@ -60,9 +60,9 @@ def plan_systems(config: SystemsConfig, *, base: Path) -> SystemsPlan:
     texts = corpus.texts if corpus is not None else data.corpus or {}
     ledger = ledger_in(config, base)
     chosen = variants(config)
-    asked = number_of(len(data.samples), "question")
+    asked = pluralize(len(data.samples), "question")
     told = [
-        f"{one.name}: {asked}, {number_of(one.k, 'result')} each" + ("" if one.answerer is None else ", answered")
+        f"{one.name}: {asked}, {pluralize(one.k, 'result')} each" + ("" if one.answerer is None else ", answered")
         for one in chosen
     ]
     likely = {case: _likely(data.samples, texts, case) for case in {_case(one) for one in chosen}}

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from . import names
+from . import names, wording
 from .errors import InputError, UnknownName
 from .records import Estimate, Json, Status, Usage, Way
 from .resampling import Quantile, Statistic, statistic_of
@@ -67,7 +67,7 @@ def statistic_for(pool: str) -> Statistic:
         if isinstance(share, float | int):
             return Quantile(float(share))
     if base not in POOLS:
-        raise UnknownName(f"unknown pool {pool!r}: {names.did_you_mean(base, [*POOLS, 'quantile'])}")
+        raise UnknownName(f"unknown pool {pool!r}: {wording.did_you_mean(base, [*POOLS, 'quantile'])}")
     return statistic_of(base)
 
 

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .distributions import normal_quantile, student_quantile
 from .errors import InputError
-from .names import number_of
 from .resampling import FloatArray, IndexArray, units_of
 from .stats import Cluster, wilson
+from .wording import pluralize
 
 SMOOTH = 1e-9
 """Residuals whose squares add up to less are none: a straight line meets every label."""
@@ -186,11 +186,11 @@ def _corrected(
     )
     rows = np.flatnonzero(used)
     if len(rows) < 2:
-        return _without(empty, f"{number_of(len(rows), 'label')} on scored samples: at least 2 are needed")
+        return _without(empty, f"{pluralize(len(rows), 'label')} on scored samples: at least 2 are needed")
     names: Sequence[Hashable] = ["all"] * len(y) if strata is None else strata
     if len(names) != len(y):
         raise InputError(
-            f"{number_of(len(names), 'stratum', 'strata')} for {number_of(len(y), 'sample')}", field="strata"
+            f"{pluralize(len(names), 'stratum', 'strata')} for {pluralize(len(y), 'sample')}", field="strata"
         )
     held = _shares(names, scored, shares)
     codes, count = units_of([names[row] for row in rows.tolist()], len(rows))

@@ -22,7 +22,6 @@ from .calibration import Share
 from .errors import InputError
 from .evaluate_samples import evaluate_rag, plan_rag
 from .metrics.preference import OTHER
-from .names import number_of
 from .plan import Plan
 from .pool import groups
 from .pooling import check_tag
@@ -32,6 +31,7 @@ from .report import Report
 from .samples import read_samples
 from .stats import interval
 from .tally import Tally
+from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -154,7 +154,7 @@ def prefer(
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
         if lost:
             one, many = "sample stands on one side only and is", "samples stand on one side only and are"
-            warnings.append(f"{a}, {b}: {number_of(lost, one, many)} left out")
+            warnings.append(f"{a}, {b}: {pluralize(lost, one, many)} left out")
         report = evaluate_rag(
             pairs,
             metrics=["preference"],

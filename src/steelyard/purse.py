@@ -11,8 +11,8 @@ import asyncio
 import math
 
 from .errors import AskFailed
-from .names import number_of
 from .records import Usage
+from .wording import pluralize
 
 _NOISE = 1e-12
 
@@ -38,7 +38,7 @@ class Purse:
     async def reserve(self, estimate: float) -> None:
         """Set the cost of a call aside, or AskFailed of kind not_run."""
         if self.max_calls is not None and self.calls >= self.max_calls:
-            raise AskFailed("not_run", f"max_calls: {self.calls} of {number_of(self.max_calls, 'call')} made")
+            raise AskFailed("not_run", f"max_calls: {self.calls} of {pluralize(self.max_calls, 'call')} made")
         while self.budget is not None and not self._fits(estimate):
             if not self._in_flight:
                 need = self._worst * estimate

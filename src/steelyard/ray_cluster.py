@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 from .cluster import cells_of, run_part
 from .errors import MissingExtra, SteelyardError, Stopped
 from .folder import Folder, folder_at
-from .names import number_of
 from .pace import Bucket
 from .parts import Done, Manifest
 from .tally import Count
+from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress
@@ -252,7 +252,7 @@ class _Driver:
         if self.lost:
             some = "; ".join(f"part {part}: {why}" for part, why in sorted(self.lost.items())[:5])
             raise Stopped(
-                f"{number_of(len(self.lost), 'part')} could not be done ({some}); start the job again to go on"
+                f"{pluralize(len(self.lost), 'part')} could not be done ({some}); start the job again to go on"
             )
 
     def window(self) -> int:

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from . import names
+from . import wording
 from .errors import InputError
 from .pool import Column, passes
 from .records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
@@ -232,7 +232,7 @@ class Report:
         from .report_json import encode, encode_plain
 
         if shape not in {"steelyard", "recall"}:
-            raise InputError(f"unknown shape {shape!r}: {names.did_you_mean(shape, ['steelyard', 'recall'])}")
+            raise InputError(f"unknown shape {shape!r}: {wording.did_you_mean(shape, ['steelyard', 'recall'])}")
         target = Path(path)
         if target.is_dir() or fspath(path).endswith(("/", os.sep)):
             if shape == "steelyard":

@@ -14,10 +14,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from .errors import InputError
-from .names import number_of
 from .pool import Column, FloatArray
 from .records import Estimate
 from .report import MetricNote, Report
+from .wording import pluralize
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53
@@ -33,7 +33,7 @@ def check_report(report: Report, path: str | PathLike[str] | None) -> None:
     """
     check_ids(report.ids, path, "$.ids")
     if report.samples and [sample.id for sample in report.samples] != report.ids:
-        _fail(f"expected {number_of(len(report.ids), 'sample')}, those of the ids in their order", path, "$.samples")
+        _fail(f"expected {pluralize(len(report.ids), 'sample')}, those of the ids in their order", path, "$.samples")
     for label, column in report.columns.items():
         note = report.notes.get(label)
         check_column(column, len(report.ids), None if note is None else note.bounds, path, f"$.columns.{label}")
@@ -70,14 +70,14 @@ def check_column(
     """InputError where a column is of another length, has cells in no row, or values out of bounds."""
     if len(column.values) != rows:
         _fail(
-            f"expected {number_of(rows, 'value')}, one for each id, found {len(column.values)}", path, f"{field}.values"
+            f"expected {pluralize(rows, 'value')}, one for each id, found {len(column.values)}", path, f"{field}.values"
         )
     for name in BY_ROW:
         cells = getattr(column, name)
         if cells and not (min(cells) >= 0 and max(cells) < rows):
             row = next(row for row in cells if not 0 <= row < rows)
             place = field.replace("$.columns", "$.run.used.cells", 1) if name == "usage" else f"{field}.{name}"
-            _fail(f"row {row} is not there (of {number_of(rows, 'id')})", path, place)
+            _fail(f"row {row} is not there (of {pluralize(rows, 'id')})", path, place)
     outside = beyond(column.values, bounds)
     if outside is not None:
         _fail(f"expected values {_range(bounds)}, found {outside:g}", path, f"{field}.values")

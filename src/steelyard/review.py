@@ -20,10 +20,10 @@ from .dataset import digest_of
 from .errors import InputError
 from .evaluate_system import read_set
 from .lines import read_lines
-from .names import number_of
 from .placing import locate
 from .records import Sample
 from .samples import write_samples
+from .wording import pluralize
 
 Verdict: TypeAlias = Literal["accept", "reject"]
 Read: TypeAlias = Callable[[str], "str | None"]
@@ -119,7 +119,7 @@ class Review:
         counts = Counter(decision.verdict for decision in self.decisions.values())
         edited = sum(one.user_input is not None or one.reference is not None for one in self.decisions.values())
         one, many = "earlier decision is on an item that is", "earlier decisions are on items that are"
-        stale = f"; {number_of(self.stale, one, many)} no longer in the set" if self.stale else ""
+        stale = f"; {pluralize(self.stale, one, many)} no longer in the set" if self.stale else ""
         return (
             f"{counts['accept']} accepted ({edited} edited), {counts['reject']} rejected, {self.left} left;"
             f" accepted items are in {self.out}{stale}"

@@ -23,10 +23,10 @@ from .cells import escape, write_cells
 from .errors import InputError, InputErrors, WrongType
 from .intake import Intake
 from .lines import suffix_of, writing
-from .names import number_of
 from .records import Sample
 from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
 from .values import json_value
+from .wording import pluralize
 
 Item = TypeVar("Item")
 File: TypeAlias = "str | PathLike[str]"
@@ -122,7 +122,7 @@ class CheckResult:
     def remark(self, intake: Intake, *, several: bool = False) -> None:
         """Take up as warnings what an intake read with a caveat, with the file where there are several."""
         for text, (place, count) in intake.remarks.items():
-            others = f" (and {number_of(count - 1, 'more row')})" if count > 1 else ""
+            others = f" (and {pluralize(count - 1, 'more row')})" if count > 1 else ""
             self.warnings.append(f"{place if several else place._replace(path=None)}: {text}{others}")
 
     def raise_problems(self) -> None:
@@ -130,7 +130,7 @@ class CheckResult:
         if len(self.problems) == 1 and not self.more:
             raise self.problems[0]
         if self.problems:
-            rest = [InputError(f"and {number_of(self.more, 'more problem')}")] if self.more else []
+            rest = [InputError(f"and {pluralize(self.more, 'more problem')}")] if self.more else []
             raise InputErrors([*self.problems, *rest])
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from . import names, trec_names
+from . import names, trec_names, wording
 from .errors import InputError, UnknownName
 from .metric import Metric, alias, is_of_ten, of_file, register_metric, registered
 from .metrics import SHELF
@@ -53,7 +53,7 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
     found = _look_up(base, way)
     if found is None:
         known = {one.name for one in every()}
-        raise UnknownName(f"unknown metric {text!r}: {names.did_you_mean(alias(base), known | set(GROUPS))}")
+        raise UnknownName(f"unknown metric {text!r}: {wording.did_you_mean(alias(base), known | set(GROUPS))}")
     bound = found.bind(params)
     if absent := bound.missing():
         raise InputError(f"{found.name} needs {' and '.join(absent)}: write {found.name}({absent[0]}=…)")
@@ -181,5 +181,5 @@ def _attribute(path: str, name: str) -> object:
         raise InputError(f"does not load: {type(error).__name__}: {error}", path=path) from error
     if not hasattr(module, name):
         public = [key for key in vars(module) if not key.startswith("_")]
-        raise UnknownName(f"no {name!r} in it: {names.did_you_mean(name, public)}", path=path)
+        raise UnknownName(f"no {name!r} in it: {wording.did_you_mean(name, public)}", path=path)
     return getattr(module, name)

@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .distributions import normal_cdf, normal_quantile, student_quantile
 from .errors import InputError
-from .names import number_of
 from .resampling import (
     MEAN,
     FloatArray,
@@ -45,6 +44,7 @@ from .resampling import (
     statistic_of,
     units_of,
 )
+from .wording import pluralize
 
 Method: TypeAlias = Literal["auto", "bca", "percentile", "t", "jackknife", "wilson", "order statistics"]
 Cluster: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
@@ -335,12 +335,12 @@ def _flat(values: FloatArray, estimate: float) -> bool:
 def _constant(value: float, n: int, *, warn: bool) -> Interval:
     if warn:
         warnings.warn(
-            f"all resamples of {number_of(n, 'value')} give {value:g}: no spread was seen", DegenerateData, stacklevel=4
+            f"all resamples of {pluralize(n, 'value')} give {value:g}: no spread was seen", DegenerateData, stacklevel=4
         )
     return Interval(value, value, "constant", n)
 
 
 def _nothing(n: int, *, warn: bool) -> Interval:
     if warn:
-        warnings.warn(f"{number_of(n, 'value is', 'values are')} too few for an interval", DegenerateData, stacklevel=4)
+        warnings.warn(f"{pluralize(n, 'value is', 'values are')} too few for an interval", DegenerateData, stacklevel=4)
     return Interval(None, None, "none", n)

@@ -24,7 +24,6 @@ from .engine import Engine
 from .errors import AskFailed, BadReply, InputError, reason_of
 from .flow import Flow
 from .lines import writing
-from .names import number_of
 from .reckoning import Reckoning
 from .records import Json, Sample, Span, Undefined, Usage, Value
 from .set_folder import TOLD, write_set
@@ -36,6 +35,7 @@ from .synthesis.passages import Links, Passage, passages_of
 from .synthesis.planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
 from .systems.hits import hit_of
 from .trace import Cell
+from .wording import pluralize
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -89,7 +89,7 @@ class Synthesis:
         write_set(target, self.samples, self.corpus)
 
     def __str__(self) -> str:
-        lines = [f"{len(self.samples)} of {number_of(self.wanted, 'item')} after {number_of(self.attempts, 'attempt')}"]
+        lines = [f"{len(self.samples)} of {pluralize(self.wanted, 'item')} after {pluralize(self.attempts, 'attempt')}"]
         kinds = Counter(sample.tags["question_type"] for sample in self.samples)
         lines.append("kept: " + (", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "none"))
         if self.rejected:

@@ -28,8 +28,8 @@ from .errors import InputError, UnknownName
 from .ir_collections import named
 from .metric import Counting
 from .misfits import misfit
-from .names import did_you_mean
 from .records import Json
+from .wording import did_you_mean
 
 
 class _Entry(Struct, kw_only=True, tag_field="type", forbid_unknown_fields=True):

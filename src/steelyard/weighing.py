@@ -21,13 +21,14 @@ from .dataset import digest_of
 from .errors import InputError, WrongType, reason_of
 from .flow import outcome
 from .metric import Metric
-from .names import Parameter, number_of
+from .names import Parameter
 from .plan import absent
 from .pool import Column, estimate
 from .pooling import clusters_of, pool_report
 from .records import Estimate, Outcome, Sample, Undefined, Value
 from .report import DatasetNote, MetricNote, Report, versions
 from .shelf import Asked, ask_for, check_threshold, get_metric
+from .wording import pluralize
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -289,6 +290,6 @@ def _batch_result(result: object, count: int) -> tuple[dict[str, float], list[Ma
     pooled = {str(key): float(value) for key, value in result[0].items()}
     per_example = list(result[1] or [])
     if per_example and len(per_example) != count:
-        rows, wanted = number_of(len(per_example), "row"), number_of(count, "sample")
+        rows, wanted = pluralize(len(per_example), "row"), pluralize(count, "sample")
         raise InputError(f"calculate_metric_scores returned {rows} for {wanted}")
     return pooled, per_example

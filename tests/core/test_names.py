@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import InputError, UnknownName
-from steelyard.names import Name, nearest, parse, show
+from steelyard.names import Name, parse, show
 from steelyard.shelf import ask_for, check_threshold, every, get_metric
+from steelyard.wording import nearest
 
 VALUES = st.one_of(
     st.booleans(),

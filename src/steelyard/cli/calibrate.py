@@ -111,9 +111,9 @@ def label(
     from ..label import draw, sheet_of
     from ..labeller import walk
     from ..labels_file import Sheet
-    from ..names import number_of
     from ..namesakes import label_of
     from ..store import DEFAULT, report_at
+    from ..wording import pluralize
 
     loaded = report_at(report, store=store or DEFAULT)
     column = label_of(loaded, metric or "")
@@ -126,7 +126,7 @@ def label(
         draws = draw(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
         sheet = sheet_of(loaded, column, draws, out, annotator=annotator)
         sheet.save()
-        drawn = number_of(len(draws), "claim" if claims else "sample")
+        drawn = pluralize(len(draws), "claim" if claims else "sample")
         print(f"wrote {out}: {drawn} to label", file=sys.stderr)
     if walk_it:
         bounds = span or loaded.notes[column].bounds

@@ -35,7 +35,7 @@ def check(
     what is certain. Exit code 1 where there is a problem left.
     """
     from ..check import check as look
-    from ..names import number_of
+    from ..wording import pluralize
 
     if corpus is None and (was is not None or repair is not None):
         raise InputError("--was and --repair go with --corpus")
@@ -49,8 +49,8 @@ def check(
         for warning in found.warnings:
             print(f"{path}: note: {warning}")
         if found.more:
-            print(f"{path}: and {number_of(found.more, 'more problem')}")
-        print(f"{path}: {found.kind}, {number_of(found.rows, 'row')}, {number_of(found.total, 'problem')}")
+            print(f"{path}: and {pluralize(found.more, 'more problem')}")
+        print(f"{path}: {found.kind}, {pluralize(found.rows, 'row')}, {pluralize(found.total, 'problem')}")
         wrong += found.total
     if corpus is not None and not wrong:
         wrong = _against(paths, corpus, was, repair, pairs(field, "--field") or None, encoding)
@@ -76,8 +76,8 @@ def _against(
     from ..corpus import read_corpus
     from ..corpus_check import check_set
     from ..dataset import Dataset, EvalQuery
-    from ..names import number_of
     from ..set_folder import write_set
+    from ..wording import pluralize
 
     if repair is not None and len(paths) > 1:
         raise InputError("--repair writes one set: give one")
@@ -96,7 +96,7 @@ def _against(
             lost = write_contents(repair, contents) if repair.suffix else []
             if not repair.suffix:
                 write_set(repair, contents.samples, now)
-            mended = number_of(len(found.invalid) - len(left), "label")
+            mended = pluralize(len(found.invalid) - len(left), "label")
             said = "it was" if len(left) == 1 else "they were"
             print(f"wrote {repair}: {mended} re-anchored, {len(left)} left as {said}")
             print("\n".join(f"not kept: {line}" for line in lost), end="\n" if lost else "")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from ..names import number_of
+from ..wording import pluralize
 from . import app
 from .evaluate import check_format
 from .progress import Progress
@@ -90,20 +90,20 @@ class Job:
         from ..cluster import cells_of, run_here, unfinished
 
         if self.plan_only:
-            held = number_of(sum(manifest.rows), "sample" if manifest.config else "piece")
-            print(f"{held} in {number_of(len(manifest.parts), 'part')}")
+            held = pluralize(sum(manifest.rows), "sample" if manifest.config else "piece")
+            print(f"{held} in {pluralize(len(manifest.parts), 'part')}")
             return False
         parts, rates = manifest.parts, dict(rates or {})
         if self.share is not None:
             mine, of = self.share
             parts = parts[mine - 1 :: of]
             if not parts:
-                only = number_of(len(manifest.parts), "part")
+                only = pluralize(len(manifest.parts), "part")
                 print(f"nothing to do for share {mine} of {of}: the job has only {only}", file=sys.stderr)
                 return False
             rates = {url: rate / of for url, rate in rates.items()}
         left = unfinished(folder, manifest, parts)
-        print(f"{len(left)} of {number_of(len(parts), 'part')} to do", file=sys.stderr)
+        print(f"{len(left)} of {pluralize(len(parts), 'part')} to do", file=sys.stderr)
         with Progress(cells_of(manifest, left)) as progress:
             if self.address is None:
                 run_here(folder, left, concurrency=concurrency, rates=rates, progress=progress)

@@ -6,8 +6,8 @@ import sys
 import time
 from types import TracebackType
 
-from ..names import number_of
 from ..tally import Count
+from ..wording import pluralize
 
 QUIET_FOR = 1.0
 EVERY = 5.0
@@ -94,7 +94,7 @@ class Progress:
         of = f"/{self.total}" if self.total else ""
         parts = [f"{done}{of} done", f"{undefined} undefined", f"{failed} failed"]
         if calls or cached:
-            parts += [number_of(calls, "call"), f"{cached} cached", number_of(tokens, "token")]
+            parts += [pluralize(calls, "call"), f"{cached} cached", pluralize(tokens, "token")]
         if cost is not None:
             parts.append(f"cost {cost:.4f}")
         if self.total and done:

@@ -55,10 +55,10 @@ def synth(
     Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
     """
     from ..corpus import read_corpus
-    from ..names import number_of
     from ..set_folder import check_free as check_set
     from ..synthesis.planning import job_of
     from ..synthesize import check_out, plan_synthesis, synthesize
+    from ..wording import pluralize
 
     model = None if judge is None else priced(judge, price)
     kinds, styles = _shares(kind, "--kind"), _shares(style, "--style")
@@ -71,9 +71,9 @@ def synth(
         plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger)
         cost = "" if plan.cost is None else f", about {plan.cost:.4f}"
         print(
-            f"about {number_of(plan.calls, 'call')} ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt"
+            f"about {pluralize(plan.calls, 'call')} ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt"
             f" and {plan.completion_tokens} completion tokens{cost}, if every first attempt is kept; an item is tried"
-            f" {number_of(attempts, 'time')} at most"
+            f" {pluralize(attempts, 'time')} at most"
         )
         return 0
     if not overwrite:

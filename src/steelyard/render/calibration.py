@@ -6,8 +6,8 @@ import msgspec
 
 from ..agreement import Agreement
 from ..calibration import Calibrated, Calibration, Ceiling, Chosen, Share
-from ..names import number_of
 from ..ppi import Corrected
+from ..wording import pluralize
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span
@@ -55,7 +55,7 @@ def _way(one: Calibrated) -> str:
 
 def _counts(one: Calibrated) -> str:
     people = f" by {one.annotators} people" if one.annotators > 1 else ""
-    return f"{one.n} of {number_of(one.total, one.unit)} labelled{people}"
+    return f"{one.n} of {pluralize(one.total, one.unit)} labelled{people}"
 
 
 def agreement(one: Calibrated) -> Table:
@@ -113,7 +113,7 @@ def _ceiling(one: Ceiling) -> str:
 
 def _threshold(one: Chosen, before: float | None) -> str:
     return (
-        f"threshold {one.threshold:.3g}, chosen on {number_of(one.chosen_on, 'label')}: balanced accuracy"
+        f"threshold {one.threshold:.3g}, chosen on {pluralize(one.chosen_on, 'label')}: balanced accuracy"
         f" {number(one.balanced_accuracy.value, digits=3)}"
         f" ({span(one.balanced_accuracy.low, one.balanced_accuracy.high, digits=3)}) on the other {one.measured_on},"
         f" where {before:g} has {number(one.before.value, digits=3)}"

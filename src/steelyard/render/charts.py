@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import InputError, MissingExtra, UnknownName
-from ..names import did_you_mean
 from ..records import Estimate
 from ..report import Report
 from ..store import Kept
+from ..wording import did_you_mean
 from .histogram import FloatArray, value_range
 from .html_view import between, figure, title, what
 from .table import shown_name

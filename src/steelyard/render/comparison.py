@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from ..comparison import Comparison, MetricDelta
-from ..names import number_of
+from ..wording import pluralize
 from .markdown import escape, markdown_table
 from .table import WIDEST, Table, aligned, number, one_line, span
 
@@ -104,16 +104,16 @@ def rule(comparison: Comparison) -> str:
 def headline(comparison: Comparison) -> str:
     """The verdict in words."""
     if not comparison.comparable:
-        return f"NOT COMPARABLE: {number_of(len(comparison.blockers), 'blocker')}"
+        return f"NOT COMPARABLE: {pluralize(len(comparison.blockers), 'blocker')}"
     if comparison.regressions:
         names = ", ".join(dict.fromkeys(one.metric for one in comparison.regressions))
-        return f"FAIL: {number_of(len(comparison.regressions), 'regression')} ({names})"
+        return f"FAIL: {pluralize(len(comparison.regressions), 'regression')} ({names})"
     better = ", ".join(dict.fromkeys(one.metric for one in comparison.improvements))
     return "pass: no regression" + (f"; better: {better}" if better else "")
 
 
 def _coverage(comparison: Comparison) -> list[str]:
-    lines = [f"{number_of(comparison.n_paired, 'sample')} paired"]
+    lines = [f"{pluralize(comparison.n_paired, 'sample')} paired"]
     for name, ids in (
         (comparison.baseline, comparison.only_baseline),
         (comparison.current, comparison.only_current),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..drift import Drift, Moved
-from ..names import number_of
+from ..wording import pluralize
 from .comparison import TEST, signed
 from .table import Table, aligned, number, span
 
@@ -39,7 +39,7 @@ def _row(one: Moved) -> tuple[str, ...]:
 def text(found: Drift) -> str:
     """For the terminal: what changed, the table, flips, the samples that moved, the judges beside people."""
     moved = ", ".join(found.moved)
-    judged = number_of(found.n_samples, "sample")
+    judged = pluralize(found.n_samples, "sample")
     lines = [f"{judged} judged twice: {f'moved: {moved}' if moved else 'no detectable drift'}"]
     lines += [f"  {line}" for line in found.changed] or ["  nothing is known to have changed"]
     lines += ["", *aligned(table(found)), f"p: {TEST}, Holm-adjusted"]

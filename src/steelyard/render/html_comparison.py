@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ..comparison import Comparison, MetricDelta
 from ..failures import aligned_samples
-from ..names import number_of
 from ..namesakes import under_names_of
 from ..records import Estimate, Json, Sample
 from ..report import Report
+from ..wording import pluralize
 from .comparison import TEST, headline, no_room, rule
 from .html import SCRIPTS, level, rendered
 from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of
@@ -134,8 +134,8 @@ def _moved(moved: Sequence[MetricDelta], alpha: float) -> str:
     metrics = len({one.metric for one in moved}) - 1
     parts = len([one for one in moved if one.slice])
     others = [
-        number_of(metrics, "more metric") if metrics else "",
-        number_of(parts, "slice") if parts else "",
+        pluralize(metrics, "more metric") if metrics else "",
+        pluralize(parts, "slice") if parts else "",
     ]
     told = " and ".join(filter(None, others))
     more = f"; so {'do' if metrics + parts > 1 else 'does'} {told}" if told else ""

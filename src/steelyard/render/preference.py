@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from ..calibration import Share
-from ..names import number_of
 from ..prefer import Duel, Preference
+from ..wording import pluralize
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span
@@ -89,8 +89,8 @@ def markdown(found: Preference) -> str:
 def _usage(found: Preference) -> str:
     use = found.usage
     cost = "" if use.told_cost is None else f", cost {use.told_cost}"
-    tokens = number_of(use.prompt_tokens + use.completion_tokens, "token")
-    return f"{number_of(use.calls, 'call')}, {use.cached} cached, {tokens}{cost}"
+    tokens = pluralize(use.prompt_tokens + use.completion_tokens, "token")
+    return f"{pluralize(use.calls, 'call')}, {use.cached} cached, {tokens}{cost}"
 
 
 def as_json(found: Preference) -> str:

@@ -6,8 +6,9 @@ import inspect
 
 from .. import trec_names
 from ..metric import Metric
-from ..names import Parameter, number_of, show
+from ..names import Parameter, show
 from ..shelf import GROUPS, ask_for, every, get_metric
+from ..wording import pluralize
 from .markdown import markdown_table
 from .table import Table, aligned
 
@@ -47,7 +48,7 @@ def _group(name: str) -> str:
         (one.label, ", ".join(ways[one.metric.name]), (one.metric.doc.splitlines() or [""])[0])
         for one in ask_for([name], judged=True)
     ]
-    lines = [f"{name} is a group of {number_of(len(members), 'metric')}: -m {name} asks for all of them", ""]
+    lines = [f"{name} is a group of {pluralize(len(members), 'metric')}: -m {name} asks for all of them", ""]
     return "\n".join([*lines, *aligned(Table(("metric", "way", "is"), members))])
 
 

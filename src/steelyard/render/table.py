@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..names import number_of
 from ..records import Estimate
 from ..report import MetricNote, Report
+from ..wording import pluralize
 
 HEAD = ("metric", "value", "95 % interval", "n", "undefined", "failed", "if failures are 0 – 1", "pass rate")
 
@@ -111,9 +111,9 @@ def facts(report: Report) -> list[tuple[str, str]]:
     usage = report.usage
     if usage.calls or usage.cached or usage.embedded:
         cost = "" if usage.told_cost is None else f", cost {usage.told_cost}"
-        guessed = f", usage estimated for {number_of(usage.estimated, 'call')}" if usage.estimated else ""
+        guessed = f", usage estimated for {pluralize(usage.estimated, 'call')}" if usage.estimated else ""
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
-        pairs.append(("usage", f"{number_of(usage.calls, 'call')}, {usage.cached} cached, {tokens}{cost}{guessed}"))
+        pairs.append(("usage", f"{pluralize(usage.calls, 'call')}, {usage.cached} cached, {tokens}{cost}{guessed}"))
     return [(key, value) for key, value in pairs if value]
 
 
@@ -153,7 +153,7 @@ def _reasons(report: Report, what: str, columns: Mapping[str, Mapping[int, str]]
         f"{label}: {len(rows)} {what}: {reason} (first: {report.ids[min(rows)]})"
         for (label, reason), rows in ranked[:most]
     ]
-    return lines + ([f"… and {number_of(len(ranked) - most, 'more reason')}"] if len(ranked) > most else [])
+    return lines + ([f"… and {pluralize(len(ranked) - most, 'more reason')}"] if len(ranked) > most else [])
 
 
 def width(text: str) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..names import number_of
 from ..report import Report
+from ..wording import pluralize
 from .stages import stages
 from .table import aligned, estimates, facts, failures, one_line, remedies, slices, undefined
 from .where import where
@@ -38,4 +38,4 @@ def title(report: Report) -> str:
     """What was weighed and how much of it."""
     of = ("query", "queries") if report.kind == "ranking" else ("sample", "samples")
     name = " · ".join(filter(None, [report.system, report.dataset.name]))
-    return f"{name + ' · ' if name else ''}{number_of(report.n_samples, *of)}"
+    return f"{name + ' · ' if name else ''}{pluralize(report.n_samples, *of)}"

@@ -10,10 +10,10 @@ import msgspec
 from ..errors import UnknownName
 from ..exchanges import exchanges
 from ..labeller import visible
-from ..names import nearest, number_of
 from ..namesakes import label_of
 from ..records import Json, Sample
 from ..report import Report
+from ..wording import nearest, pluralize
 from .table import one_line
 
 
@@ -46,7 +46,7 @@ def _nearest(sample: str, ids: list[str]) -> str:
     """The ids most like one that is not there; where none is, how the first ones look."""
     if close := nearest(sample, ids):
         return f"did you mean {', '.join(map(one_line, close))}?"
-    return f"its {number_of(len(ids), 'id begins', 'ids begin')} with {', '.join(map(one_line, ids[:3]))}"
+    return f"its {pluralize(len(ids), 'id begins', 'ids begin')} with {', '.join(map(one_line, ids[:3]))}"
 
 
 def _ledger_of(report: Report) -> str | None:

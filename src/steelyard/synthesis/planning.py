@@ -13,7 +13,7 @@ from ..corpus import Corpus
 from ..embedder import Embedder, embedder_of
 from ..errors import InputError, UnknownName
 from ..judge import LLMJudge, judge_of
-from ..names import did_you_mean
+from ..wording import did_you_mean
 from .kinds import KINDS, OF_TWO, STYLES
 from .passages import Links, Passage
 

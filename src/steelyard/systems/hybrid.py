@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ..errors import InputError, WrongType
 from ..loops import wait
-from ..names import number_of
 from ..records import Usage
+from ..wording import pluralize
 from .calling import Caller, caller_of, method
 from .hits import Hit, hit_of, listed
 
@@ -41,7 +41,7 @@ class Hybrid:
         if not retrievers:
             raise InputError("a hybrid needs at least one retriever")
         if weights is not None and len(weights) != len(retrievers):
-            raise InputError(f"{number_of(len(weights), 'weight')} for {number_of(len(retrievers), 'retriever')}")
+            raise InputError(f"{pluralize(len(weights), 'weight')} for {pluralize(len(retrievers), 'retriever')}")
         if k < 0 or depth < 1:
             raise InputError(f"k={k}, depth={depth}: expected k of at least 0 and depth of at least 1")
         self.name, self.k, self.depth = name, k, depth

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import InputError, UnknownName
-from ..names import did_you_mean
 from ..records import Json
+from ..wording import did_you_mean
 
 
 def load(

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from ..errors import InputError, WrongType
 from ..flow import printable
-from ..names import number_of
 from ..records import Usage
+from ..wording import pluralize
 from .hits import Hit, hit_of, listed, rows_of
 
 ANSWER_FIELDS = ("answer", "response", "result", "output", "output_text", "generated_answer", "completion")
@@ -111,7 +111,7 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
     named = _hits(ids)
     if len(named) != len(found):
         raise InputError(
-            f"{number_of(len(found), 'context')} and {number_of(len(named), 'id')}: they do not belong together"
+            f"{pluralize(len(found), 'context')} and {pluralize(len(named), 'id')}: they do not belong together"
         )
     return [
         Hit(one.id, hit.text, hit.score, hit.chunk, hit.start, hit.end) for one, hit in zip(named, found, strict=True)
