@@ -31,9 +31,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from steelyard.core.records import Sample, Undefined
+from steelyard.core.requests import Flow, Numbered, Prompt, ask, items, ratio
 from steelyard.engine import Cell, Engine
-from steelyard.flow import Flow, Numbered, Prompt, ask, items, ratio
-from steelyard.records import Sample, Undefined
 from steelyard.shelf import get_metric
 
 HERE = Path(__file__).resolve().parent

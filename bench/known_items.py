@@ -19,10 +19,10 @@ import numpy as np
 from scipy.stats import kendalltau
 
 import steelyard
+from steelyard.core.records import Qrels
 from steelyard.corpus import read_corpus
 from steelyard.dataset import Dataset
 from steelyard.evaluate_rankings import evaluate_run
-from steelyard.records import Qrels
 from steelyard.synthesize import synthesize
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.calling import caller_of

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from steelyard import get_metric
-from steelyard.records import Sample
+from steelyard.core.records import Sample
 
 TOGETHER = (
     "exact_match",

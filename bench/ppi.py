@@ -181,7 +181,7 @@ PACKS = {
 def packs(seeds: int, folder: Path) -> None:
     """How often the interval from 100 human labels holds the mean of all of them."""
     from steelyard import evaluate_rag
-    from steelyard.errors import UnknownName
+    from steelyard.core.errors import UnknownName
 
     print(f"\n## 100 human labels of packs that people labelled in full ({seeds} seeds each)\n")
     print(

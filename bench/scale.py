@@ -34,7 +34,7 @@ from typing import Literal
 from msgspec import Struct
 
 from steelyard import metric
-from steelyard.flow import Prompt, ask
+from steelyard.core.requests import Prompt, ask
 
 
 class Verdict(Struct):

@@ -22,146 +22,64 @@ if TYPE_CHECKING:
     from .compare import compare as compare
     from .comparison import Comparison as Comparison
     from .comparison import MetricDelta as MetricDelta
+    from .core.errors import AskFailed as AskFailed
+    from .core.errors import BadReply as BadReply
+    from .core.errors import InputError as InputError
+    from .core.errors import MissingExtra as MissingExtra
+    from .core.errors import SteelyardError as SteelyardError
+    from .core.errors import UnknownName as UnknownName
+    from .core.errors import WrongType as WrongType
+    from .core.records import Estimate as Estimate
+    from .core.records import Qrels as Qrels
+    from .core.records import RagSample as RagSample
+    from .core.records import Run as Run
+    from .core.records import Sample as Sample
+    from .core.records import Score as Score
+    from .core.records import Span as Span
+    from .core.records import Undefined as Undefined
+    from .core.records import Usage as Usage
+    from .core.records import Value as Value
+    from .core.requests import Numbered as Numbered
+    from .core.requests import Prompt as Prompt
+    from .core.requests import ask as ask
+    from .core.requests import embed as embed
+    from .core.requests import play as play
+    from .core.requests import ratio as ratio
     from .dataset import Dataset as Dataset
     from .dataset import EvalQuery as EvalQuery
     from .dataset_builder import EvalDatasetBuilder as EvalDatasetBuilder
-    from .errors import (
-        AskFailed as AskFailed,
-    )
-    from .errors import (
-        BadReply as BadReply,
-    )
-    from .errors import (
-        InputError as InputError,
-    )
-    from .errors import (
-        MissingExtra as MissingExtra,
-    )
-    from .errors import (
-        SteelyardError as SteelyardError,
-    )
-    from .errors import (
-        UnknownName as UnknownName,
-    )
-    from .errors import (
-        WrongType as WrongType,
-    )
-    from .evaluate_rankings import (
-        aevaluate_retrieval as aevaluate_retrieval,
-    )
-    from .evaluate_rankings import (
-        aevaluate_run as aevaluate_run,
-    )
-    from .evaluate_rankings import (
-        evaluate_retrieval as evaluate_retrieval,
-    )
-    from .evaluate_rankings import (
-        evaluate_run as evaluate_run,
-    )
+    from .evaluate_rankings import aevaluate_retrieval as aevaluate_retrieval
+    from .evaluate_rankings import aevaluate_run as aevaluate_run
+    from .evaluate_rankings import evaluate_retrieval as evaluate_retrieval
+    from .evaluate_rankings import evaluate_run as evaluate_run
     from .evaluate_samples import aevaluate_rag as aevaluate_rag
     from .evaluate_samples import evaluate_rag as evaluate_rag
     from .evaluate_samples import score as score
     from .evaluate_system import aevaluate_system as aevaluate_system
     from .evaluate_system import evaluate_system as evaluate_system
-    from .flow import Numbered as Numbered
-    from .flow import Prompt as Prompt
-    from .flow import ask as ask
-    from .flow import embed as embed
-    from .flow import play as play
-    from .flow import ratio as ratio
     from .judge import LLMJudge as LLMJudge
     from .judge import script as script
-    from .metric import (
-        Metric as Metric,
-    )
-    from .metric import (
-        metric as metric,
-    )
-    from .metric import (
-        ranking_metric as ranking_metric,
-    )
-    from .metric import (
-        register_metric as register_metric,
-    )
-    from .metrics.overlap import (
-        AnswerQuality as AnswerQuality,
-    )
-    from .metrics.overlap import (
-        Judge as Judge,
-    )
-    from .metrics.overlap import (
-        JudgeInput as JudgeInput,
-    )
-    from .metrics.overlap import (
-        OverlapJudge as OverlapJudge,
-    )
-    from .metrics.overlap import (
-        RAGEval as RAGEval,
-    )
-    from .metrics.ranking_scalars import (
-        RETRIEVAL_METRICS as RETRIEVAL_METRICS,
-    )
-    from .metrics.ranking_scalars import (
-        average_precision as average_precision,
-    )
-    from .metrics.ranking_scalars import (
-        dcg_at_k as dcg_at_k,
-    )
-    from .metrics.ranking_scalars import (
-        ndcg_at_k as ndcg_at_k,
-    )
-    from .metrics.ranking_scalars import (
-        precision_at_k as precision_at_k,
-    )
-    from .metrics.ranking_scalars import (
-        recall_at_k as recall_at_k,
-    )
-    from .metrics.ranking_scalars import (
-        reciprocal_rank as reciprocal_rank,
-    )
-    from .metrics.scalars import (
-        context_precision as context_precision,
-    )
-    from .metrics.scalars import (
-        context_recall as context_recall,
-    )
-    from .metrics.scalars import (
-        exact_match as exact_match,
-    )
-    from .metrics.scalars import (
-        token_f1 as token_f1,
-    )
+    from .metric import Metric as Metric
+    from .metric import metric as metric
+    from .metric import ranking_metric as ranking_metric
+    from .metric import register_metric as register_metric
+    from .metrics.overlap import AnswerQuality as AnswerQuality
+    from .metrics.overlap import Judge as Judge
+    from .metrics.overlap import JudgeInput as JudgeInput
+    from .metrics.overlap import OverlapJudge as OverlapJudge
+    from .metrics.overlap import RAGEval as RAGEval
+    from .metrics.ranking_scalars import RETRIEVAL_METRICS as RETRIEVAL_METRICS
+    from .metrics.ranking_scalars import average_precision as average_precision
+    from .metrics.ranking_scalars import dcg_at_k as dcg_at_k
+    from .metrics.ranking_scalars import ndcg_at_k as ndcg_at_k
+    from .metrics.ranking_scalars import precision_at_k as precision_at_k
+    from .metrics.ranking_scalars import recall_at_k as recall_at_k
+    from .metrics.ranking_scalars import reciprocal_rank as reciprocal_rank
+    from .metrics.scalars import context_precision as context_precision
+    from .metrics.scalars import context_recall as context_recall
+    from .metrics.scalars import exact_match as exact_match
+    from .metrics.scalars import token_f1 as token_f1
     from .ragas_bridge import as_ragas_dataset as as_ragas_dataset
-    from .records import (
-        Estimate as Estimate,
-    )
-    from .records import (
-        Qrels as Qrels,
-    )
-    from .records import (
-        RagSample as RagSample,
-    )
-    from .records import (
-        Run as Run,
-    )
-    from .records import (
-        Sample as Sample,
-    )
-    from .records import (
-        Score as Score,
-    )
-    from .records import (
-        Span as Span,
-    )
-    from .records import (
-        Undefined as Undefined,
-    )
-    from .records import (
-        Usage as Usage,
-    )
-    from .records import (
-        Value as Value,
-    )
     from .report import RagEvalReport as RagEvalReport
     from .report import Report as Report
     from .report import RetrievalEvalReport as RetrievalEvalReport
@@ -199,7 +117,7 @@ _WHERE = {
     "trec": ("read_qrels", "read_run"),
     "ragas_bridge": ("as_ragas_dataset",),
     "samples": ("read_samples", "write_samples"),
-    "records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
+    "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),
     "dataset_builder": ("EvalDatasetBuilder",),
     "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
@@ -214,9 +132,17 @@ _WHERE = {
     "synthesize": ("synthesize",),
     "metric": ("metric", "ranking_metric", "register_metric", "Metric"),
     "shelf": ("get_metric",),
-    "flow": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),
+    "core.requests": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),
     "judge": ("LLMJudge", "script"),
-    "errors": ("SteelyardError", "InputError", "UnknownName", "WrongType", "MissingExtra", "AskFailed", "BadReply"),
+    "core.errors": (
+        "SteelyardError",
+        "InputError",
+        "UnknownName",
+        "WrongType",
+        "MissingExtra",
+        "AskFailed",
+        "BadReply",
+    ),
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 

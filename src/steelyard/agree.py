@@ -13,10 +13,10 @@ from os import PathLike
 from msgspec import Struct, structs
 
 from .agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
+from .core.errors import InputError
+from .core.records import Json, Sample
 from .embedder import Embedder
-from .errors import InputError
 from .evaluate_samples import evaluate_rag
-from .records import Json, Sample
 from .samples import read_samples
 from .shelf import ask_for
 

@@ -14,11 +14,11 @@ from typing import TypeAlias, TypedDict, Unpack
 import numpy as np
 from msgspec import Struct
 
+from .core.errors import InputError
+from .core.wording import pluralize
 from .correlation import KENDALL, ROC_AUC, SPEARMAN, kendall_of_many
-from .errors import InputError
 from .resampling import MEAN, FloatArray, Statistic, SumStatistic
 from .stats import Cluster, Method, interval, wilson
-from .wording import pluralize
 
 Label: TypeAlias = str | float | None
 """A category's name, a number, or a rating; None where the rater gave none."""

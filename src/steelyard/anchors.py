@@ -25,10 +25,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .anchoring import Found, Part, find, occurrences
+from .core.records import Sample, Span
+from .core.wording import pluralize
 from .corpus import Corpus
 from .placing import Stretch, flatten
-from .records import Sample, Span
-from .wording import pluralize
 
 Status: TypeAlias = Literal["valid", "moved", "merged", "split", "gone"]
 STATUSES: tuple[Status, ...] = ("valid", "moved", "merged", "split", "gone")

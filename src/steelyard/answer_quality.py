@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .errors import AskFailed
+from .core.errors import AskFailed
+from .core.records import Sample
 from .evaluate_samples import evaluate_rag
 from .judge import LLMJudge
 from .metrics.overlap import AnswerQuality, JudgeInput
-from .records import Sample
 
 MEASURES = {
     "faithfulness": "judged.faithfulness",

@@ -14,14 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from .chances import chances, read_tokens
+from .core.errors import AskFailed, BadReply
+from .core.records import Json
+from .core.requests import Ask, Weighed, printable
+from .core.validation import sentence
 from .endpoint import Endpoint
-from .errors import AskFailed, BadReply
-from .flow import Ask, Weighed, printable
 from .judge import LLMJudge
 from .ledger import Entry, Keeper, Unusable, request_key
-from .misfits import sentence
 from .purse import Purse, tokens_of
-from .records import Json
 from .replies import Completion, complaint, read_reply
 from .shapes import digest_of, in_words, schema_of
 from .trace import Trace

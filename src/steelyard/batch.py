@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from .errors import InputError
-from .flow import outcome
-from .records import Sample, Value
+from .core.errors import InputError
+from .core.records import Sample, Value
+from .core.requests import outcome
 
 if TYPE_CHECKING:
     from .metric import Metric

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Qrels
+from .core.validation import sentence
 from .judgements import identifier
 from .lines import read_lines, writing
-from .misfits import sentence
-from .records import Qrels
 from .trec import File, NotFound, find_qrels, read_qrels, shown
 
 Texts: TypeAlias = dict[str, str]

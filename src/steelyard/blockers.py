@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .core.errors import InputError
 from .core.package import is_ours
-from .errors import InputError
+from .core.records import Json
 from .metric import Metric
-from .records import Json
 from .report import MetricNote, Report
 from .shelf import get_metric
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from . import agreement
 from .agreement import Agreement, How
 from .calibration import Calibrated, Calibration, Ceiling, Share
-from .errors import InputError
+from .core.errors import InputError
 from .krippendorff import krippendorff_alpha
 from .labelled import Labelled, by_system, check_baseline, doubts, join
 from .labels_file import Label, read_labels

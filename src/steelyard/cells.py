@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from .errors import InputError
+from .core.errors import InputError
 from .lines import read_lines
 
 _ESCAPED = re.compile(r"'*([=+\-@\t\r\n＝＋－＠]|\Z)")

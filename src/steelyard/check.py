@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import TypeAlias
 
 from . import values
+from .core.errors import InputError, InputErrors, UnknownName
+from .core.records import Sample
+from .core.wording import did_you_mean, pluralize
 from .dataset import Dataset, queries_of
-from .errors import InputError, InputErrors, UnknownName
 from .intake import Intake
 from .ir_collections import named
 from .kinds import KINDS, kind_of
 from .lines import Line, read_lines
-from .records import Sample
 from .rows import Bad, decode_json, rows_of_file
 from .samples import CheckResult, samples_of
 from .testcases import read_cases
 from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
 from .trec_numbers import number
-from .wording import did_you_mean, pluralize
 
 
 def check(

@@ -25,9 +25,12 @@ from msgspec import structs
 
 from .asking import cost_of
 from .config import Config, settings
+from .core.errors import InputError
 from .core.package import is_ours
+from .core.progress import Tally
+from .core.records import Json, Sample, Usage
+from .core.wording import pluralize
 from .embedder import embedder_of
-from .errors import InputError
 from .folder import Folder
 from .judge import LLMJudge, judge_of
 from .judging import Judging, usage_of
@@ -35,16 +38,13 @@ from .pace import Pace, Pacing
 from .parts import FORMAT, Done, Manifest, samples_of, write_parts
 from .pool import Column
 from .rank_cluster import rank_part
-from .records import Json, Sample, Usage
 from .report import Report
 from .report_check import BY_ROW, check_column
 from .report_json import decode
 from .run_config import dataset_in, embedder_in, judge_in, weighing_in
 from .samples import iter_samples
 from .segments import Segments, compact
-from .tally import Tally
 from .weighing import Weighing
-from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress

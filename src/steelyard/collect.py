@@ -15,15 +15,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .calls import PLAIN, Called, Patience, call_all
-from .errors import InputError, WrongType, reason_of
-from .loops import wait
-from .records import Json, Sample, Span, Usage
+from .core.async_bridge import wait
+from .core.errors import InputError, WrongType, reason_of
+from .core.progress import Tally
+from .core.records import Json, Sample, Span, Usage
+from .core.wording import pluralize
 from .systems.calling import BATCH, alone, caller_of, method
 from .systems.hits import Hit
 from .systems.keeping import Keeping
 from .systems.outputs import Output, answer_of, output_of
-from .tally import Tally
-from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from .blockers import blockers
 from .comparison import Change, Comparison, MetricDelta, Verdict
-from .errors import InputError, UnknownName, within
+from .core.errors import InputError, UnknownName, within
+from .core.wording import did_you_mean
 from .namesakes import find_label, under_names_of
 from .pool import Column, FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
@@ -25,7 +26,6 @@ from .repeats import delta_floor, drawn
 from .report import MetricNote, Report
 from .significance import holm, paired_test, sign_counts
 from .stats import difference_interval
-from .wording import did_you_mean
 
 NOISE = 1e-9
 """A change below it is rounding, never a change."""

@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.metric_names import Parameter, parse, show
+from .core.validation import misfit
+from .core.wording import did_you_mean
 from .metric import Counting, NotNegative, is_of_ten
-from .misfits import misfit
-from .names import Parameter, parse, show
-from .wording import did_you_mean
 
 Save = Literal["passed", "failed", "all"]
 RESERVED = ("threshold", "pass_rate")

@@ -12,17 +12,17 @@ from os import PathLike
 from pathlib import Path
 
 from .beir import read_beir, write_beir, write_qrels_tsv
+from .core.errors import InputError, UnknownName
+from .core.records import Sample
+from .core.wording import did_you_mean, pluralize
 from .dataset import Dataset, EvalQuery, write_dataset
-from .errors import InputError, UnknownName
 from .intake import Intake
 from .kinds import KINDS, kind_of, kind_to_write
 from .lines import read_utf8, suffix_of
-from .records import Sample
 from .rows import Bad, decode_json
 from .samples import gathered, given, read_samples, warned, write_samples
 from .testcases import YAML, read_cases, write_cases
 from .trec import read_qrels, read_run, write_qrels, write_run
-from .wording import did_you_mean, pluralize
 
 SCORES = "scores"
 """The key of metadata that holds the scores of ``retrieved_ids``."""

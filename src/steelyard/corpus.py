@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Span
+from .core.wording import pluralize
 from .ir_collections import Collection, named
 from .judgements import identifier
 from .lines import read_utf8, suffix_of
-from .records import Span
 from .rows import Row, rows_of_file
 from .values import plain_value
-from .wording import pluralize
 
 ID_COLUMNS = ("_id", "id", "chunk_id", "doc_id", "docid", "document_id", "source")
 TEXT_COLUMNS = ("text", "contents", "content", "body", "page_content", "passage")

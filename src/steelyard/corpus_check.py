@@ -10,9 +10,9 @@ from msgspec import Struct, field
 
 from .anchoring import find
 from .anchors import Label, check_labels, summary
+from .core.records import Sample
 from .corpus import Corpus
 from .duplicates import Pair, duplicates
-from .records import Sample
 from .text import words
 
 LEAST_WORDS = 5

@@ -20,15 +20,15 @@ from msgspec.structs import force_setattr
 
 from . import values
 from .beir import read_beir
-from .errors import InputError, InputErrors, WrongType
+from .core.errors import InputError, InputErrors, WrongType
+from .core.records import Json, Qrels, Sample, Span
+from .core.wording import pluralize
 from .fields import known_as
 from .intake import Intake
 from .ir_collections import PREFIX, Collection, named
 from .lines import read_utf8, suffix_of, writing
-from .records import Json, Qrels, Sample, Span
 from .rows import Bad, Place, Row, decode_json, rows_of_file
 from .samples import gathered, warned, write_samples
-from .wording import pluralize
 
 File: TypeAlias = "str | PathLike[str]"
 Shape: TypeAlias = Literal["steelyard", "recall"]

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from .beir import read_beir
 from .core.package import RESOURCES
+from .core.records import Sample, Span
 from .corpus import Corpus
 from .evaluate_rankings import evaluate_run
 from .evaluate_samples import evaluate_rag
-from .records import Sample, Span
 from .report import DatasetNote, Report
 from .samples import write_samples
 from .set_folder import write_set

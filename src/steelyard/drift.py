@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from .agreement import Agreement, accuracy, spearman
 from .compare import NOISE, compare
 from .comparison import Change, MetricDelta
-from .errors import InputError, within
+from .core.errors import InputError, within
 from .evaluate_samples import evaluate_rag, plan_rag
 from .labelled import join
 from .labels_file import Label, read_labels

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from .errors import InputError, MissingExtra, WrongType, within
-from .flow import Vector
+from .core.errors import InputError, MissingExtra, WrongType, within
+from .core.records import Json
+from .core.requests import Vector
 from .judge import LITELLM, OPENAI, check_url, read_address, read_options, read_spelling, show_option, spell_address
-from .records import Json
 from .vectors import cosine
 
 __all__ = ["Embedder", "cosine", "embedder_of", "embedding_script", "what_embeds"]

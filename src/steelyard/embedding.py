@@ -19,12 +19,12 @@ import msgspec
 from msgspec import Struct
 
 from .asking import again
+from .core.errors import AskFailed, BadReply
+from .core.requests import Embed, Vector, printable
+from .core.validation import sentence
 from .embedder import Embedder
 from .endpoint import Endpoint
-from .errors import AskFailed, BadReply
-from .flow import Embed, Vector, printable
 from .ledger import Keeper, request_key
-from .misfits import sentence
 from .purse import Purse, tokens_of
 from .trace import Trace
 

@@ -22,17 +22,17 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from .asking import Asking
+from .core.errors import AskFailed, BadReply, InputError, SteelyardError, within
+from .core.records import Outcome, Undefined, Usage, Value
+from .core.requests import Ask, Request, Requests, outcome
 from .embedder import Embedder, embedder_of
 from .embedding import Embedding
 from .endpoint import Endpoint
-from .errors import AskFailed, BadReply, InputError, SteelyardError, within
-from .flow import Ask, Request, Requests, outcome
 from .judge import LITELLM, LLMJudge, judge_of
 from .ledger import Keeper, Ledger
 from .pace import Pacing
 from .purse import Purse
 from .reckoning import Reckoning, reckon
-from .records import Outcome, Undefined, Usage, Value
 from .trace import Cell, Trace
 
 __all__ = ["Cell", "Engine", "Progress", "Reckoning", "Result"]

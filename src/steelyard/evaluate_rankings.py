@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from . import names, wording
-from .errors import InputError, WrongType
+from .core import metric_names, wording
+from .core.errors import InputError, WrongType
+from .core.records import Qrels, Run, Sample
 from .metric import Metric
 from .pool import Column
 from .pooling import pool_report
 from .rankings import Compat, Duplicates, Missing, Rankings, Ties
 from .rankings import Undefined as UndefinedPolicy
-from .records import Qrels, Run, Sample
 from .report import DatasetNote, MetricNote, Report, stamp, versions
 from .shelf import Asked, ask_for
 from .trec import load_rankings
@@ -321,12 +321,12 @@ def _at_every_k(metrics: Iterable[str], k_values: Sequence[int]) -> list[str]:
     """``ndcg`` at every k; a name with its own cut-off stands as it is."""
     wanted = []
     for text in [metrics] if isinstance(metrics, str) else metrics:
-        base, params = names.parse(text)
+        base, params = metric_names.parse(text)
         takes_k = "k" in ranking_metrics([text])[0].metric.parameters
         if "k" in params or not takes_k:
             wanted.append(text)
         else:
-            wanted += [names.show(base, {**params, "k": k}) for k in k_values]
+            wanted += [metric_names.show(base, {**params, "k": k}) for k in k_values]
     return wanted
 
 

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Sample, Score
 from .metric import Metric
 from .plan import Plan, plan_of
-from .records import Sample, Score
 from .report import Report, stamp
 from .samples import read_samples
 from .weighing import Weighing

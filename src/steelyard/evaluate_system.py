@@ -14,8 +14,10 @@ import numpy as np
 
 from .calls import Patience
 from .collect import Collected, collect
+from .core.errors import InputError
+from .core.progress import Tally
+from .core.records import Sample, Span, Usage
 from .dataset import Dataset, digest_of
-from .errors import InputError
 from .evaluate_samples import evaluate_rag
 from .ir_collections import named
 from .ledger import Ledger
@@ -23,13 +25,11 @@ from .metric import Metric
 from .pool import Column
 from .pooling import clusters_of, pool_report
 from .purse import Allowance
-from .records import Sample, Span, Usage
 from .report import DatasetNote, Report, stamp
 from .samples import read_samples
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping
 from .systems.llm_answerer import LLMAnswerer
-from .tally import Tally
 from .weighing import Weighing
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from .core.wording import pluralize
 from .folder import folder_at
 from .ledger import MEMORY, Keeper, Ledger
 from .segments import Segments
-from .wording import pluralize
 
 
 class Exchange(Struct, frozen=True):

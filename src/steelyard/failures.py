@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from . import names
-from .errors import InputError
+from .core import metric_names
+from .core.errors import InputError
+from .core.records import Sample
 from .pool import passes
-from .records import Sample
 from .report import MetricNote, Report
 from .stats import wilson
 
@@ -220,14 +220,14 @@ def _measure(report: Report, order: Sequence[str]) -> str | None:
     return min(ranked)[2] if ranked else None
 
 
-def _parsed(note: MetricNote) -> tuple[str, dict[str, names.Parameter]]:
+def _parsed(note: MetricNote) -> tuple[str, dict[str, metric_names.Parameter]]:
     try:
-        return names.parse(note.name)
+        return metric_names.parse(note.name)
     except InputError:  # a metric of the user's own may have any name
         return note.name, {}
 
 
-def _fits(base: str, params: Mapping[str, names.Parameter]) -> bool:
+def _fits(base: str, params: Mapping[str, metric_names.Parameter]) -> bool:
     return base != "rubric" or params.get("criteria", "correctness") == "correctness"
 
 

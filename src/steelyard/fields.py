@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .errors import InputError, UnknownName
+from .core.errors import InputError, UnknownName
+from .core.wording import did_you_mean
 from .rows import Bad, decode_json
-from .wording import did_you_mean
 
 _NAMES = {
     "id": "_id sample_id example_id question_id query_id qid",

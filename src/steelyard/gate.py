@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from .errors import InputError, WrongType, within
+from .core.errors import InputError, WrongType, within
 from .namesakes import label_of
 from .pool import passes
 from .report import Report

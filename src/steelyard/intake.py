@@ -15,9 +15,9 @@ from msgspec.json import encode
 
 from . import values as v
 from .cells import unescape
-from .errors import InputError, InputErrors
+from .core.errors import InputError, InputErrors
+from .core.records import Json, Sample, Span
 from .fields import Mapper, Plan, Source, known_as, may_list
-from .records import Json, Sample, Span
 from .rows import Bad, Place, Row
 
 

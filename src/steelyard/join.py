@@ -17,11 +17,11 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, WrongType
+from .core.errors import InputError, WrongType
+from .core.records import Qrels, Run
 from .judgements import BoolArray, IntArray, Judgements, identifier, numbers
 from .policy import Policy
 from .rankings import Counts, Rankings
-from .records import Qrels, Run
 
 Scores: TypeAlias = NDArray[np.floating]
 Id = TypeVar("Id", str, bytes)

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from . import wording
-from .errors import InputError, MissingExtra, WrongType, within
-from .flow import Ask
-from .misfits import misfit
-from .records import Json
+from .core import wording
+from .core.errors import InputError, MissingExtra, WrongType, within
+from .core.records import Json
+from .core.requests import Ask
+from .core.validation import misfit
 
 if TYPE_CHECKING:
     from .embedder import Embedder

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from .core.errors import AskFailed, BadReply, InputError, reason_of
+from .core.records import Json, Sample, Undefined, Usage, Value
+from .core.requests import Flow
 from .embedder import Embedder, embedder_of
 from .engine import Cell, Engine, Result
-from .errors import AskFailed, BadReply, InputError, reason_of
-from .flow import Flow
 from .judge import LLMJudge, judge_of
 from .ledger import Keeper, ledger_path
 from .pace import Pacing
 from .plan import Asking, Plan, absent, plan_of
 from .pool import Column
 from .reckoning import Reckoning
-from .records import Json, Sample, Undefined, Usage, Value
 from .shelf import Asked
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .agreement import Agreement, accuracy
-from .errors import InputError
+from .core.errors import InputError
+from .core.progress import Tally
+from .core.records import Json, Usage
 from .judge import LLMJudge, judge_of
 from .krippendorff import krippendorff_alpha
 from .pool import Column, passes
 from .pooling import clusters_of, pool_report
 from .purse import Allowance
-from .records import Json, Usage
 from .report import MetricNote, Report
-from .tally import Tally
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from .errors import InputError
+from .core.errors import InputError
 from .ir_collections import named
 from .lines import peek, read_utf8, suffix_of
 from .rows import FORMATS, Bad, decode_json

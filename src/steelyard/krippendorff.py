@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from .agreement import Agreement, How, Label, measured
-from .errors import InputError
+from .core.errors import InputError
 from .resampling import FloatArray, SumStatistic
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Sample
 from .labelled import Unit, units_of
 from .labels_file import Sheet
 from .namesakes import label_of
 from .pooling import check_tag
-from .records import Sample
 from .report import Report
 
 COLUMNS = ("sample", "metric", "value", "annotator", "question", "response", "reference", "contexts")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
+from .core.errors import InputError
+from .core.wording import pluralize
 from .distributions import normal_cdf
-from .errors import InputError
 from .labels_file import Label
 from .pool import FloatArray
 from .report import Report
-from .wording import pluralize
 
 ODD = 0.01
 """Below this p, labelled units that score unlike the others are told of."""

@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Struct
 
 from .cells import escape, unescape, write_cells
-from .errors import InputError
+from .core.errors import InputError
+from .core.wording import did_you_mean
 from .lines import suffix_of, writing
 from .rows import Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
-from .wording import did_you_mean
 
 File: TypeAlias = "str | PathLike[str]"
 

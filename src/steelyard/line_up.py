@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from .compare import compare
 from .comparison import MetricDelta
-from .errors import InputError
-from .records import Estimate
+from .core.errors import InputError
+from .core.records import Estimate
 from .report import Report
 from .significance import holm, letters, paired_test
 

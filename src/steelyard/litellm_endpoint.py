@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from .core.records import Json
 from .endpoint import Endpoint
-from .records import Json
 
 _SECRET = ("_KEY", "_TOKEN", "_SECRET")
 _SHORT = 8

@@ -20,11 +20,11 @@ from typing import Annotated, Literal, TypeAlias, TypedDict, TypeVar, Unpack, ov
 import msgspec
 from msgspec import Meta
 
-from . import names, wording
 from .batch import score_columns
-from .errors import InputError, UnknownName, WrongType
-from .misfits import misfit
-from .names import Parameter
+from .core import metric_names, wording
+from .core.errors import InputError, UnknownName, WrongType
+from .core.metric_names import Parameter
+from .core.validation import misfit
 
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
 Rule: TypeAlias = Callable[..., object]
@@ -61,7 +61,7 @@ class Metric:
     check: Callable[..., object] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return names.show(self.name, self.params)
+        return metric_names.show(self.name, self.params)
 
     def __hash__(self) -> int:
         return hash((self.way, str(self), self.revision))

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from .errors import InputError, UnknownName
+from .core.errors import InputError, UnknownName
+from .core.wording import did_you_mean
 from .metric import Metric
 from .report import MetricNote, Report
 from .shelf import WAYS, get_metric
-from .wording import did_you_mean
 
 T = TypeVar("T")
 

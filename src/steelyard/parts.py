@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from .config import Config
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Json, Sample, Usage
+from .core.validation import sentence
+from .core.wording import pluralize
 from .folder import Folder
-from .misfits import sentence
 from .policy import Policy
-from .records import Json, Sample, Usage
-from .wording import pluralize
 
 FORMAT = "steelyard-job/1"
 _BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text

@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from .records import Sample
+from .core.records import Sample
+from .core.wording import pluralize
 from .shelf import Asked
-from .wording import pluralize
 
 Asking = Literal["judge", "answerer", "embedder"]
 """Who is asked for something that costs."""

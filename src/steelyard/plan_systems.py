@@ -16,12 +16,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .config import settings
+from .core.records import Sample, costs
+from .core.requests import Flow, embed
+from .core.wording import pluralize
 from .embedder import embedder_of
 from .engine import Engine
 from .evaluate_samples import plan_rag
-from .flow import Flow, embed
 from .plan import Plan, PlanLine
-from .records import Sample, costs
 from .run_config import embedder_in, judge_in, ledger_in, weighing_in
 from .run_systems import read_data
 from .system_config import (
@@ -38,7 +39,6 @@ from .system_config import (
 from .systems.chunks import Passages
 from .systems.llm_answerer import LLMAnswerer
 from .trace import Cell
-from .wording import pluralize
 
 
 class SystemsPlan(Struct, frozen=True):

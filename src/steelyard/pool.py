@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from . import names, wording
-from .errors import InputError, UnknownName
-from .records import Estimate, Json, Status, Usage, Way
+from .core import metric_names, wording
+from .core.errors import InputError, UnknownName
+from .core.records import Estimate, Json, Status, Usage, Way
 from .resampling import Quantile, Statistic, statistic_of
 from .stats import interval
 
@@ -61,7 +61,7 @@ def statistic_for(pool: str) -> Statistic:
     >>> statistic_for("quantile(q=0.5)")(np.array([1.0, 2.0, 4.0]))
     2.0
     """
-    base, params = names.parse(pool)
+    base, params = metric_names.parse(pool)
     if base == "quantile":
         share = params.get("q", 0.5)
         if isinstance(share, float | int):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Estimate
 from .pool import estimate, groups
-from .records import Estimate
 from .report import Report
 
 

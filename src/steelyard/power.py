@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from .core.errors import InputError
 from .distributions import student_quantile
-from .errors import InputError
 
 MOST = 10**9
 

@@ -23,11 +23,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
+from .core.errors import InputError
+from .core.wording import pluralize
 from .distributions import normal_quantile, student_quantile
-from .errors import InputError
 from .resampling import FloatArray, IndexArray, units_of
 from .stats import Cluster, wilson
-from .wording import pluralize
 
 SMOOTH = 1e-9
 """Residuals whose squares add up to less are none: a straight line meets every label."""

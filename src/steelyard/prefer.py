@@ -19,19 +19,19 @@ from msgspec.structs import replace
 
 from .bradley_terry import Strength, bradley_terry
 from .calibration import Share
-from .errors import InputError
+from .core.errors import InputError
+from .core.progress import Tally
+from .core.records import Sample, Usage
+from .core.wording import pluralize
 from .evaluate_samples import evaluate_rag, plan_rag
 from .metrics.preference import OTHER
 from .plan import Plan
 from .pool import groups
 from .pooling import check_tag
 from .purse import Allowance
-from .records import Sample, Usage
 from .report import Report
 from .samples import read_samples
 from .stats import interval
-from .tally import Tally
-from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from .errors import MissingExtra
-from .records import Sample
+from .core.errors import MissingExtra
+from .core.records import Sample
 from .samples import read_samples
 from .testcases import ragas_row
 

@@ -15,15 +15,15 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Json, Usage
+from .core.validation import sentence
 from .evaluate_rankings import ranking_metrics, report_of
 from .folder import Folder
 from .join import Found, assemble
 from .judgements import Judgements
-from .misfits import sentence
 from .parts import FORMAT, Done, Manifest, RankingJob
 from .policy import Policy
-from .records import Json, Usage
 from .report import Report
 from .trec import judgements_of
 from .trec_blocks import Odd

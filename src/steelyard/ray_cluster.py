@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .cluster import cells_of, run_part
-from .errors import MissingExtra, SteelyardError, Stopped
+from .core.errors import MissingExtra, SteelyardError, Stopped
+from .core.progress import Count
+from .core.wording import pluralize
 from .folder import Folder, folder_at
 from .pace import Bucket
 from .parts import Done, Manifest
-from .tally import Count
-from .wording import pluralize
 
 if TYPE_CHECKING:
     from .engine import Progress

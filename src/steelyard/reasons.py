@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from . import names
-from .errors import InputError
+from .core import metric_names
+from .core.errors import InputError
+from .core.records import Json, Sample
 from .failures import read_documents, relevant_documents
-from .records import Json, Sample
 from .report import Report
 
 LONGEST = 90
@@ -42,7 +42,7 @@ def reason_of(report: Report, row: int, label: str) -> str:
 
 def _base(name: str) -> str:
     try:
-        return names.parse(name).base
+        return metric_names.parse(name).base
     except InputError:  # a metric of the user's own may have any name
         return name
 

@@ -15,13 +15,13 @@ import msgspec
 from msgspec import Struct, field
 
 from .asking import cost_of, kept_reply, key_of_ask, room_for
+from .core.errors import AskFailed, BadReply
+from .core.records import Undefined
+from .core.requests import Ask, Embed, Request, Vector, play, printable
 from .embedder import Embedder
-from .errors import AskFailed, BadReply
-from .flow import Ask, Embed, Request, Vector, play, printable
 from .judge import LLMJudge
 from .ledger import Keeper, request_key
 from .purse import tokens_of
-from .records import Undefined
 from .shapes import example_of
 from .trace import Cell
 

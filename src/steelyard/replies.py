@@ -15,9 +15,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from .errors import BadReply
+from .core.errors import BadReply
+from .core.records import Json
 from .labels import find_label, is_refusal, read_rating
-from .records import Json
 from .shapes import in_words
 
 _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)

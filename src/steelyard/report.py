@@ -21,10 +21,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from . import wording
-from .errors import InputError
+from .core import wording
+from .core.errors import InputError
+from .core.records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
 from .pool import Column, passes
-from .records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
 
 if TYPE_CHECKING:
     import polars as pl

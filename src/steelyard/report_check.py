@@ -13,11 +13,11 @@ from typing import NoReturn
 import numpy as np
 from msgspec.structs import replace
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Estimate
+from .core.wording import pluralize
 from .pool import Column, FloatArray
-from .records import Estimate
 from .report import MetricNote, Report
-from .wording import pluralize
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53

@@ -16,10 +16,10 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .errors import InputError
-from .misfits import misfit
+from .core.errors import InputError
+from .core.records import Estimate, Json, Sample, Usage
+from .core.validation import misfit
 from .pool import Column, estimate
-from .records import Estimate, Json, Sample, Usage
 from .report import FORMAT, DatasetNote, MetricNote, Report
 from .report_check import MOST, check_ids, check_report, kept_note
 

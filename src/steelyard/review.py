@@ -16,14 +16,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .core.errors import InputError
+from .core.records import Sample
+from .core.wording import pluralize
 from .dataset import digest_of
-from .errors import InputError
 from .evaluate_system import read_set
 from .lines import read_lines
 from .placing import locate
-from .records import Sample
 from .samples import write_samples
-from .wording import pluralize
 
 Verdict: TypeAlias = Literal["accept", "reject"]
 Read: TypeAlias = Callable[[str], "str | None"]

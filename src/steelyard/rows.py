@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_check
 import msgspec
 
 from .cells import read_cells
-from .errors import InputError, WrongType
+from .core.errors import InputError, WrongType
 from .lines import peek, read_lines, read_utf8, suffix_of
 
 Kind: TypeAlias = Literal["json", "object", "cells", "table"]

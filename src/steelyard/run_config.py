@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from .config import Config, EmbedderSettings, JudgeSettings, settings
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Json
 from .evaluate_samples import evaluate_rag, plan_rag
 from .gate import Rule, rules
 from .ledger import MEMORY
 from .plan import Plan
-from .records import Json
 from .report import Report
 from .samples import read_samples
 from .shelf import ask_for

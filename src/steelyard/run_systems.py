@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from .config import settings
+from .core.errors import InputError
+from .core.progress import Tally
 from .corpus import Corpus, read_corpus
 from .dataset import digest_of
-from .errors import InputError
 from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
 from .line_up import Place, line_up
@@ -21,7 +22,6 @@ from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresho
 from .samples import read_samples
 from .system_config import LlmEntry, SystemsConfig, variants
 from .systems.making import Making
-from .tally import Tally
 from .trec import write_run
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from msgspec import structs
 
 from .case_rows import as_plain
 from .cells import escape, write_cells
-from .errors import InputError, InputErrors, WrongType
+from .core.errors import InputError, InputErrors, WrongType
+from .core.records import Sample
+from .core.wording import pluralize
 from .intake import Intake
 from .lines import suffix_of, writing
-from .records import Sample
 from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
 from .values import json_value
-from .wording import pluralize
 
 Item = TypeVar("Item")
 File: TypeAlias = "str | PathLike[str]"

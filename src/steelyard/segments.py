@@ -19,10 +19,10 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct, structs
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.validation import sentence
 from .folder import Folder
 from .ledger import Entry, Unusable
-from .misfits import sentence
 
 EVERY, MANY = 2.0, 500
 

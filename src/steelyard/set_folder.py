@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from .core.errors import InputError
+from .core.records import Sample
 from .corpus import Corpus
 from .dataset import digest_of
-from .errors import InputError
 from .lines import read_utf8, writing
-from .records import Sample
 from .rows import Bad, decode_json
 from .samples import read_samples, write_samples
 from .trec import shown

@@ -11,8 +11,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from . import names, trec_names, wording
-from .errors import InputError, UnknownName
+from . import trec_names
+from .core import metric_names, wording
+from .core.errors import InputError, UnknownName
 from .metric import Metric, alias, is_of_ten, of_file, register_metric, registered
 from .metrics import SHELF
 
@@ -46,7 +47,7 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
     spelled = trec_names.canonical(text)
     if spelled is not None and len(spelled) > 1:
         raise InputError(f"{text} names {len(spelled)} metrics; ask for one of them: {', '.join(spelled[:5])}, …")
-    base, params = names.parse(spelled[0] if spelled else text)
+    base, params = metric_names.parse(spelled[0] if spelled else text)
     prefix, _, rest = base.partition(".")
     if prefix in WAYS and rest:
         way, base = prefix, rest
@@ -79,7 +80,7 @@ def check_threshold(name: str, threshold: float) -> float:
     """A threshold in [0, 1], or an error that names the value meant where the name belongs to a 0-10 tool."""
     if 0.0 <= threshold <= 1.0:
         return float(threshold)
-    base = names.parse(name).base
+    base = metric_names.parse(name).base
     if is_of_ten(base) and 0.0 <= threshold <= 10.0:
         raise InputError(f"threshold {threshold:g} for {name}: metrics here run from 0 to 1; write {threshold / 10:g}")
     raise InputError(f"threshold {threshold:g} for {name}: must be in [0, 1]")
@@ -94,7 +95,7 @@ def _spellings(label: str) -> tuple[str, ...]:
 def _preferred(text: str, *, judged: bool) -> str | None:
     if _file_and_name(text) is not None or trec_names.canonical(text) is not None:
         return None
-    return "judged" if judged and _look_up(names.parse(text).base, "judged") is not None else None
+    return "judged" if judged and _look_up(metric_names.parse(text).base, "judged") is not None else None
 
 
 def _look_up(base: str, way: str | None) -> Metric | None:
@@ -161,7 +162,7 @@ def _file_and_name(text: str) -> tuple[str, str] | None:
 
 def _from_file(path: str, name: str) -> Metric:
     """A metric of the user's own file, ``mine.py:tone`` or ``mine.py:tone(level=2)``."""
-    base, params = names.parse(name)
+    base, params = metric_names.parse(name)
     if not Path(path).is_file():
         raise InputError("no such file", path=path)
     return register_metric(_attribute(path, base), name=f"{Path(path).name}:{base}").bind(params)

@@ -16,18 +16,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
+from .core.errors import InputError
 from .distributions import student_cdf
-from .errors import InputError
-from .resampling import (
-    MEAN,
-    FloatArray,
-    IndexArray,
-    Statistic,
-    SumStatistic,
-    statistic_of,
-    sums_by_unit,
-    units_of,
-)
+from .resampling import MEAN, FloatArray, IndexArray, Statistic, SumStatistic, statistic_of, sums_by_unit, units_of
 from .stats import Cluster, pairs
 from .swaps import all_patterns, all_sums, on_grid, random_patterns, random_sums
 

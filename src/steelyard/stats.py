@@ -27,8 +27,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
+from .core.errors import InputError
+from .core.wording import pluralize
 from .distributions import normal_cdf, normal_quantile, student_quantile
-from .errors import InputError
 from .resampling import (
     MEAN,
     FloatArray,
@@ -44,7 +45,6 @@ from .resampling import (
     statistic_of,
     units_of,
 )
-from .wording import pluralize
 
 Method: TypeAlias = Literal["auto", "bca", "percentile", "t", "jackknife", "wilson", "order statistics"]
 Cluster: TypeAlias = Sequence[Hashable] | NDArray[np.generic]

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from .answer_quality import MEASURES
 from .calls import PLAIN, Patience, call_all
 from .collect import Collected, Stage, collect
+from .core.errors import InputError, WrongType, reason_of
+from .core.records import Json, Sample
 from .dataset import Dataset
-from .errors import InputError, WrongType, reason_of
 from .evaluate_system import score_collected
 from .ledger import Ledger
 from .metrics.overlap import AnswerQuality, Judge, JudgeInput
 from .pool import Column
 from .pooling import pool_report
-from .records import Json, Sample
 from .report import DatasetNote, MetricNote, Report, stamp
 from .systems.keeping import Keeping
 from .systems.protocols import Answerer, RetrievalSystem

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from .core.errors import AskFailed, BadReply, InputError, reason_of
+from .core.records import Json, Sample, Span, Undefined, Usage, Value
+from .core.requests import Flow
+from .core.wording import pluralize
 from .corpus import Corpus, read_corpus
 from .dataset import Dataset, EvalQuery, digest_of
 from .duplicates import Seen
 from .engine import Engine
-from .errors import AskFailed, BadReply, InputError, reason_of
-from .flow import Flow
 from .lines import writing
 from .reckoning import Reckoning
-from .records import Json, Sample, Span, Undefined, Usage, Value
 from .set_folder import TOLD, write_set
 from .synthesis.filters import DUPLICATE, plain_refusal, refusal, rehearse
 from .synthesis.kinds import OF_TWO, Draft, draft
@@ -35,7 +36,6 @@ from .synthesis.passages import Links, Passage, passages_of
 from .synthesis.planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
 from .systems.hits import hit_of
 from .trace import Cell
-from .wording import pluralize
 
 if TYPE_CHECKING:
     from .embedder import Embedder

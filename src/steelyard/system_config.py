@@ -24,12 +24,12 @@ import msgspec
 from msgspec import Struct, field
 
 from .config import Config, checked, read_plain, settings
-from .errors import InputError, UnknownName
+from .core.errors import InputError, UnknownName
+from .core.records import Json
+from .core.validation import misfit
+from .core.wording import did_you_mean
 from .ir_collections import named
 from .metric import Counting
-from .misfits import misfit
-from .records import Json
-from .wording import did_you_mean
 
 
 class _Entry(Struct, kw_only=True, tag_field="type", forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
-from .errors import InputError
+from .core.errors import InputError
 from .judgements import identifier, numbers
 from .trec_lines import Row
 

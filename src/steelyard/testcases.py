@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from .case_rows import ANY, ONE, OURS, Fields, of_deepeval, of_promptfoo
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Json, Sample
 from .intake import Intake
 from .lines import read_utf8, suffix_of, writing
-from .records import Json, Sample
 from .rows import Place, Row, rows_of_file
 from .samples import samples_of
 

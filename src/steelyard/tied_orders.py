@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from .errors import InputError
+from .core.errors import InputError
+from .core.records import Qrels, Run
 from .evaluate_rankings import DEFAULT_METRICS, ranking_metrics
 from .metric import Metric
 from .metrics import ranking
@@ -36,7 +37,6 @@ from .rankings import (
     running,
     sum_by,
 )
-from .records import Qrels, Run
 from .shelf import Asked
 from .trec import load_rankings
 

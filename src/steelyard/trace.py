@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from .flow import Flow
-from .records import Usage
+from .core.records import Usage
+from .core.requests import Flow
 
 
 class Cell(Struct, frozen=True):

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .errors import InputError, WrongType
+from .core.errors import InputError, WrongType
+from .core.records import Qrels, Run
 from .ir_collections import Collection, named
 from .join import Found, assemble, join
 from .judgements import Judgements
 from .lines import writing
 from .policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
 from .rankings import Rankings
-from .records import Qrels, Run
 from .tables import is_table, table_rows
 from .trec_blocks import (
     ROOM,

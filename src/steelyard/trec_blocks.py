@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .core.errors import InputError
 from .judgements import BoolArray, IntArray
 from .lines import BOM, open_bytes, read_lines
 

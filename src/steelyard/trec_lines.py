@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .errors import InputError
+from .core.errors import InputError
 from .lines import Line, read_lines
 from .trec_numbers import is_endless, number
 

@@ -9,8 +9,9 @@ from operator import add
 
 import numpy as np
 
-from . import names, trec_names
-from .errors import InputError
+from . import trec_names
+from .core import metric_names
+from .core.errors import InputError
 from .metric import Metric
 from .metrics.ranking_trec import relstrings
 from .rankings import FloatArray, Rankings
@@ -64,10 +65,10 @@ def _asked(requests: Iterable[str]) -> list[str | Metric]:
     return sorted(found.values(), key=lambda one: trec_names.position(*_parts(one)))
 
 
-def _parts(one: str | Metric) -> tuple[str, dict[str, names.Parameter]]:
+def _parts(one: str | Metric) -> tuple[str, dict[str, metric_names.Parameter]]:
     if isinstance(one, Metric):
         return one.name, dict(one.params)
-    return names.parse(one)
+    return metric_names.parse(one)
 
 
 class _Printed:

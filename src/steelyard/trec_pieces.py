@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from .errors import InputError
+from .core.errors import InputError
 from .lines import BOM
 from .trec_blocks import BLOCK, Reader
 

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .batch import COLUMNS
+from .core.errors import InputError, WrongType, reason_of
+from .core.metric_names import Parameter
+from .core.records import Estimate, Outcome, Sample, Undefined, Value
+from .core.requests import outcome
+from .core.wording import pluralize
 from .dataset import digest_of
-from .errors import InputError, WrongType, reason_of
-from .flow import outcome
 from .metric import Metric
-from .names import Parameter
 from .plan import absent
 from .pool import Column, estimate
 from .pooling import clusters_of, pool_report
-from .records import Estimate, Outcome, Sample, Undefined, Value
 from .report import DatasetNote, MetricNote, Report, versions
 from .shelf import Asked, ask_for, check_threshold, get_metric
-from .wording import pluralize
 
 if TYPE_CHECKING:
     from .embedder import Embedder

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from steelyard.agree import agree
 from steelyard.cli import invoke
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 
 ROWS = [
     {"id": str(at), "user_input": f"q{at}", "response": response, "reference": ["red"], "human": {"correct": label}}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.records import Sample
 from steelyard.grounding import pooled, relevance, support
 from steelyard.metrics.lexical_judges import faithfulness
-from steelyard.records import Sample
 
 SOURCE = (
     "Ada Lovelace (born 1815) was an English mathematician. In 1843 she published notes on the Analytical Engine of"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from steelyard.calibrated import Model, model
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
+from steelyard.core.records import Sample, Undefined, Value
+from steelyard.core.requests import play
 from steelyard.evaluate_samples import evaluate_rag
-from steelyard.flow import play
 from steelyard.metrics import lexical_judges as judges
 from steelyard.metrics.semantic import semantic_similarity
-from steelyard.records import Sample, Undefined, Value
 from steelyard.shelf import get_metric
 
 SCRIPTS = {

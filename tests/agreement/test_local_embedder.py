@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from steelyard import local_embedder as local
+from steelyard.core.errors import InputError
 from steelyard.core.package import RESOURCES
-from steelyard.errors import InputError
 from steelyard.vectors import cosine
 
 

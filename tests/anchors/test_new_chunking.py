@@ -13,11 +13,11 @@ from steelyard import evaluate_rag
 from steelyard.anchors import check_labels, counts, repaired
 from steelyard.cli import invoke
 from steelyard.collect import collect
+from steelyard.core.records import Sample, Span
 from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset import Dataset, EvalQuery
 from steelyard.demo import load
 from steelyard.placing import locate
-from steelyard.records import Sample, Span
 from steelyard.samples import read_samples
 from steelyard.set_folder import write_set
 from steelyard.systems.bm25 import BM25

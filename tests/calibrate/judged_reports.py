@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from steelyard.core.records import Json, Sample
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
-from steelyard.records import Json, Sample
 from steelyard.report import DatasetNote, MetricNote, Report
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from steelyard import calibrate
 from steelyard.cli import invoke
-from steelyard.errors import InputError, UnknownName
+from steelyard.core.errors import InputError, UnknownName
 from steelyard.label import draw
 from steelyard.labels_file import Label, read_labels
 from steelyard.ppi import corrected_mean

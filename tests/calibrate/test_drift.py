@@ -13,9 +13,9 @@ from judged_reports import report
 
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
+from steelyard.core.errors import InputError
+from steelyard.core.requests import Ask
 from steelyard.drift import drift, rejudge
-from steelyard.errors import InputError
-from steelyard.flow import Ask
 from steelyard.labels_file import Label
 from steelyard.render import drift as render
 

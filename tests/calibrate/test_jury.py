@@ -13,8 +13,8 @@ from judged_reports import report
 
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
-from steelyard.errors import AskFailed, InputError
-from steelyard.flow import Ask
+from steelyard.core.errors import AskFailed, InputError
+from steelyard.core.requests import Ask
 from steelyard.jury import evaluate_by_jury, panel, together
 from steelyard.render import jury as render
 from steelyard.report import Report

@@ -20,7 +20,7 @@ from judged_reports import report
 
 from steelyard import calibrate
 from steelyard.cli import invoke
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.label import allotted, draw, sheet_of
 from steelyard.labeller import page, walk
 from steelyard.labels_file import Sheet, read_labels

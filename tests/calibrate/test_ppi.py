@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.core.errors import InputError
 from steelyard.distributions import student_quantile
-from steelyard.errors import InputError
 from steelyard.ppi import Corrected, corrected_difference, corrected_mean
 from steelyard.stats import difference_interval, interval
 

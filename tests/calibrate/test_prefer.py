@@ -16,10 +16,10 @@ from scipy import optimize
 from steelyard import script
 from steelyard.bradley_terry import bradley_terry, strengths
 from steelyard.cli import invoke
-from steelyard.errors import BadReply, InputError
-from steelyard.flow import Ask
+from steelyard.core.errors import BadReply, InputError
+from steelyard.core.records import Sample
+from steelyard.core.requests import Ask
 from steelyard.prefer import prefer
-from steelyard.records import Sample
 from steelyard.render import preference as render
 from steelyard.report import Report
 

@@ -14,7 +14,7 @@ from judged_reports import report
 
 from steelyard import compare, evaluate_rag, script
 from steelyard.cli import invoke
-from steelyard.flow import Ask
+from steelyard.core.requests import Ask
 from steelyard.render import comparison as render_comparison
 from steelyard.render import repeats as render
 from steelyard.repeats import delta_floor, noise

@@ -12,10 +12,10 @@ from server import Server
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke, progress
 from steelyard.cli.progress import Progress
+from steelyard.core.records import Value
+from steelyard.core.requests import Flow
 from steelyard.engine import Cell, Engine
-from steelyard.flow import Flow
 from steelyard.jury import evaluate_by_jury
-from steelyard.records import Value
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 
 from steelyard.asking import read_body
 from steelyard.cli import invoke
+from steelyard.core.errors import InputError
 from steelyard.drift import drift
 from steelyard.embedder import Embedder
 from steelyard.engine import Engine
-from steelyard.errors import InputError
 from steelyard.evaluate_samples import evaluate_rag
 from steelyard.gate import rules
 from steelyard.judge import LLMJudge

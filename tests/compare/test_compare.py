@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from steelyard.compare import compare
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
+from steelyard.core.records import Sample
 from steelyard.gate import rules
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.reasons import reason_of
-from steelyard.records import Sample
 from steelyard.render import comparison as render
 from steelyard.report import DatasetNote, MetricNote, Report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.config import MetricSettings, read_config, settings
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 
 YAML = """
 data: samples.jsonl

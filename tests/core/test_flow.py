@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from steelyard.errors import BadReply
-from steelyard.flow import Flow, Numbered, Prompt, ask, injection_flags, items, outcome, play, ratio
-from steelyard.records import Undefined, Value
+from steelyard.core.errors import BadReply
+from steelyard.core.records import Undefined, Value
+from steelyard.core.requests import Flow, Numbered, Prompt, ask, injection_flags, items, outcome, play, ratio
 
 
 class Verdict(Struct):

@@ -9,10 +9,10 @@ import pytest
 
 import steelyard
 from steelyard import compare, evaluate_rag, shelf
-from steelyard.errors import InputError, WrongType
+from steelyard.core.errors import InputError, WrongType
+from steelyard.core.records import Sample
 from steelyard.metric import Metric, metric, register_metric
 from steelyard.namesakes import label_of
-from steelyard.records import Sample
 
 
 def test_a_decorated_function_stays_callable() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from steelyard.misfits import misfit
+from steelyard.core.validation import misfit
 
 
 class Inner(Struct, forbid_unknown_fields=True):

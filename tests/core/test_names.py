@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.errors import InputError, UnknownName
-from steelyard.names import Name, parse, show
+from steelyard.core.errors import InputError, UnknownName
+from steelyard.core.metric_names import Name, parse, show
+from steelyard.core.wording import nearest
 from steelyard.shelf import ask_for, check_threshold, every, get_metric
-from steelyard.wording import nearest
 
 VALUES = st.one_of(
     st.booleans(),

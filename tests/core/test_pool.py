@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.pool import Column, estimate, groups, passes
 
 

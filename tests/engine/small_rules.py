@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from steelyard.core.requests import Flow, Numbered, Prompt, ask, embed, items, ratio
 from steelyard.engine import Cell, Engine, Result
-from steelyard.flow import Flow, Numbered, Prompt, ask, embed, items, ratio
 from steelyard.vectors import cosine
 
 

@@ -15,10 +15,10 @@ from small_rules import by_key, engine_of
 
 from server import Reply
 from steelyard.chances import Likely, Token, chances, read_tokens
+from steelyard.core.records import Sample, Value
+from steelyard.core.requests import play
 from steelyard.engine import Cell
-from steelyard.flow import play
 from steelyard.metrics.rubric import rubric
-from steelyard.records import Sample, Value
 
 SAMPLE = Sample(response="In 1932.", reference="1932")
 Serve = Callable[..., Any]

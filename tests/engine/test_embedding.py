@@ -11,11 +11,11 @@ import pytest
 from small_rules import alike, by_key, cells, engine_of, value
 
 from server import Server
+from steelyard.core.errors import AskFailed, BadReply
+from steelyard.core.requests import Flow, embed
 from steelyard.embedder import embedding_script
 from steelyard.embedding import read_vectors
 from steelyard.engine import Cell, Engine
-from steelyard.errors import AskFailed, BadReply
-from steelyard.flow import Flow, embed
 
 Serve = Callable[..., Server]
 UNIT = {"aa": [1.0, 0.0, 0.0], "bb": [0.0, 1.0, 0.0], "cc": [0.0, 0.0, 1.0]}

@@ -17,10 +17,10 @@ import pytest
 from small_rules import SO, Verdict, by_key, cells, engine_of, so, supported, texts, value
 
 from server import Reply, Server
+from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.requests import Flow, request
 from steelyard.endpoint import backoff, retry_after
 from steelyard.engine import Cell, Engine
-from steelyard.errors import AskFailed, BadReply, InputError
-from steelyard.flow import Flow, request
 
 Serve = Callable[..., Server]
 YES = '{"reason": "r", "verdict": "yes"}'

@@ -18,11 +18,11 @@ import pytest
 from small_rules import CHECK, SO, SPLIT, Claims, Verdict, by_key, cells, engine_of, so, supported, texts, value
 
 from server import Server
+from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.records import Undefined
+from steelyard.core.requests import Ask, Flow, ask, request
 from steelyard.engine import Cell, Engine, Result
-from steelyard.errors import AskFailed, BadReply, InputError
-from steelyard.flow import Ask, Flow, ask, request
 from steelyard.judge import script
-from steelyard.records import Undefined
 
 Serve = Callable[..., Server]
 

@@ -11,10 +11,10 @@ import pytest
 from small_rules import Verdict, by_key, cells, engine_of, so, supported, texts, value
 
 from server import Server
+from steelyard.core.errors import AskFailed, BadReply
+from steelyard.core.records import Value
+from steelyard.core.requests import Flow, Numbered, Prompt, ask, items
 from steelyard.engine import Result
-from steelyard.errors import AskFailed, BadReply
-from steelyard.flow import Flow, Numbered, Prompt, ask, items
-from steelyard.records import Value
 
 Serve = Callable[..., Server]
 FAULTS = {"429": 0.05, "500": 0.02, "malformed": 0.02, "hang": 0.01}

@@ -7,10 +7,10 @@ import importlib.util
 import pytest
 from small_rules import by_key, cells, so, value
 
+from steelyard.core.errors import BadReply, InputError, MissingExtra, WrongType
+from steelyard.core.requests import Ask
 from steelyard.embedder import Embedder, embedder_of, embedding_script
 from steelyard.engine import Engine
-from steelyard.errors import BadReply, InputError, MissingExtra, WrongType
-from steelyard.flow import Ask
 from steelyard.judge import LLMJudge, judge_of, key_of, script
 
 SPELLINGS = [

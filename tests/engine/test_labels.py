@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.errors import BadReply
+from steelyard.core.errors import BadReply
 from steelyard.labels import is_refusal, read_label, read_rating
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.ledger import Entry, Ledger, Unusable, ledger_path, request_key
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 from msgspec import Struct
 
-from steelyard.errors import BadReply
-from steelyard.flow import Numbered
+from steelyard.core.errors import BadReply
+from steelyard.core.requests import Numbered
 from steelyard.replies import Completion, read_reply
 
 

@@ -11,9 +11,9 @@ import pytest
 from small_rules import SO, Claims, alike, cells, engine_of, so, supported, texts
 
 from server import Server
+from steelyard.core.errors import AskFailed, InputError
+from steelyard.core.requests import Flow, ask
 from steelyard.engine import Cell, Engine
-from steelyard.errors import AskFailed, InputError
-from steelyard.flow import Flow, ask
 from steelyard.judge import script
 from steelyard.purse import tokens_of
 

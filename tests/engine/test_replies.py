@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 from small_rules import Claims, Verdict
 
-from steelyard.errors import BadReply
-from steelyard.flow import Numbered, items
+from steelyard.core.errors import BadReply
+from steelyard.core.requests import Numbered, items
 from steelyard.replies import Completion, Graded, complaint, read_reply, read_text
 
 

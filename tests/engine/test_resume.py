@@ -16,9 +16,9 @@ import pytest
 from small_rules import Verdict, by_key, cells, engine_of, so, supported, texts, value
 
 from server import Reply, Server
+from steelyard.core.errors import AskFailed
+from steelyard.core.requests import Flow, Prompt, ask
 from steelyard.engine import Cell
-from steelyard.errors import AskFailed
-from steelyard.flow import Flow, Prompt, ask
 
 Serve = Callable[..., Server]
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Meta, Struct
 from small_rules import Claims, Verdict
 
-from steelyard.flow import Numbered
+from steelyard.core.requests import Numbered
 from steelyard.shapes import digest_of, example_of, in_words, schema_of
 
 

@@ -14,8 +14,8 @@ import pytest
 from server import Server
 from steelyard import InputError, Report, evaluate_rag, score, script
 from steelyard.cli import invoke
+from steelyard.core.requests import Ask
 from steelyard.evaluate_samples import plan_rag
-from steelyard.flow import Ask
 from steelyard.shelf import every
 
 RAG = ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from steelyard.records import Sample, Span
+from steelyard.core.records import Sample, Span
 
 TRICKY = ("", " ", "'", "''", "=1+1", "'=1", "-5", "@a", "[", '["a"]', "'[", "{}", "null", "NaN", "a,b;c\td", 'x "y"')
 LINES = ("\r\n", "\r", "\x00", "\x85", "\ufeff", "\u2028", "0042", "['a', 'b']", "a | b", "| a |\n| --- |", "😀", "\\")

@@ -9,8 +9,8 @@ import pytest
 
 from steelyard.beir import write_beir
 from steelyard.check import check
-from steelyard.errors import UnknownName
-from steelyard.records import Sample
+from steelyard.core.errors import UnknownName
+from steelyard.core.records import Sample
 from steelyard.samples import write_samples
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from steelyard.beir import read_beir, write_beir
 from steelyard.convert import convert
+from steelyard.core.errors import InputError, UnknownName
+from steelyard.core.records import Sample, Span
 from steelyard.corpus import Corpus
 from steelyard.dataset import Dataset, EvalQuery
-from steelyard.errors import InputError, UnknownName
 from steelyard.kinds import kind_of
-from steelyard.records import Sample, Span
 from steelyard.samples import read_samples, write_samples
 from steelyard.set_folder import write_set
 from steelyard.trec import read_qrels, read_run, write_qrels, write_run

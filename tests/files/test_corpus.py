@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.core.errors import InputError
+from steelyard.core.records import Span
 from steelyard.corpus import read_corpus
-from steelyard.errors import InputError
-from steelyard.records import Span
 
 
 def test_a_folder_of_texts(tmp_path: Path) -> None:

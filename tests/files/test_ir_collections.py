@@ -10,8 +10,8 @@ import pytest
 
 from steelyard import Dataset, evaluate_run
 from steelyard.cli import invoke
+from steelyard.core.errors import InputError, MissingExtra, UnknownName
 from steelyard.corpus import read_corpus
-from steelyard.errors import InputError, MissingExtra, UnknownName
 from steelyard.ir_collections import Collection, named
 
 PACKAGE = """

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from steelyard.errors import InputError, InputErrors, UnknownName, WrongType
-from steelyard.records import Sample, Span
+from steelyard.core.errors import InputError, InputErrors, UnknownName, WrongType
+from steelyard.core.records import Sample, Span
 from steelyard.samples import check_samples, iter_samples, read_samples, write_samples
 
 ROW = {"id": "a", "question": "Q?", "answer": "A", "contexts": ["c1", "c2"], "ground_truth": "R"}

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steelyard.cells import escape, unescape
-from steelyard.errors import InputError
-from steelyard.records import Sample
+from steelyard.core.errors import InputError
+from steelyard.core.records import Sample
 from steelyard.samples import iter_samples, read_samples, write_samples
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "jsonl.gz", "csv.gz")

@@ -9,9 +9,9 @@ from itertools import accumulate
 import numpy as np
 from msgspec import structs
 
+from steelyard.core.records import Json, Sample, Usage
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
-from steelyard.records import Json, Sample, Usage
 from steelyard.report import DatasetNote, MetricNote, Report, versions
 
 SYLLABLES = [

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
+from steelyard.core.records import Sample
 from steelyard.failures import ANSWER, GROUNDED, REMEDIES, RETRIEVAL, UNKNOWN, read_documents, where_it_fails
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
-from steelyard.records import Sample
 from steelyard.render.where import table
 from steelyard.report import MetricNote, Report
 from steelyard.stats import wilson

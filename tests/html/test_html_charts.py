@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from made import made
 
-from steelyard.errors import InputError, MissingExtra, UnknownName
+from steelyard.core.errors import InputError, MissingExtra, UnknownName
 from steelyard.pool import Column
 from steelyard.render.charts import plot, scatter, trend
 from steelyard.render.histogram import histogram

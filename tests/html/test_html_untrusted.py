@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from steelyard.compare import compare
+from steelyard.core.records import Sample
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
-from steelyard.records import Sample
 from steelyard.render.html import fragment, page
 from steelyard.render.html_comparison import comparison_page
 from steelyard.report import DatasetNote, MetricNote, Report

@@ -13,11 +13,11 @@ import pytest
 from made import made
 
 from steelyard import evaluate_run
+from steelyard.core.records import Estimate, Sample
 from steelyard.failures import where_it_fails
 from steelyard.ledger import Entry, Ledger
 from steelyard.pool import Column
 from steelyard.pooling import pool_report
-from steelyard.records import Estimate, Sample
 from steelyard.render.html import breakable, fragment, page
 from steelyard.render.html_data import data, merit, states, verdicts, worst_first
 from steelyard.render.html_evidence import shaped

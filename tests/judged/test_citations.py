@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from steelyard.errors import AskFailed, BadReply, InputError
-from steelyard.flow import Ask, Embed, play
+from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.records import Sample, Undefined
+from steelyard.core.requests import Ask, Embed, play
 from steelyard.metrics.citations import Statement, citation_precision, citation_recall, cited_in, statements
 from steelyard.metrics.nuggets import nugget_recall, nugget_scores
-from steelyard.records import Sample, Undefined
 
 SAMPLE = Sample(
     user_input="Who?",

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard.errors import AskFailed, BadReply, InputError
-from steelyard.flow import Ask, Embed, Numbered, items, play
+from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.records import Sample, Undefined, Value
+from steelyard.core.requests import Ask, Embed, Numbered, items, play
 from steelyard.metrics.claims import (
     answer_correctness,
     claim_recall,
@@ -21,7 +22,6 @@ from steelyard.metrics.claims import (
     self_knowledge,
 )
 from steelyard.metrics.verdicts import CHECK, Claims, support_shape, windows
-from steelyard.records import Sample, Undefined, Value
 from steelyard.replies import read_text
 
 SAMPLE = Sample(

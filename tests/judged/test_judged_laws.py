@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, inspect, structs
 
-from steelyard.errors import AskFailed, BadReply
-from steelyard.flow import Ask, Embed, Flow, play
+from steelyard.core.errors import AskFailed, BadReply
+from steelyard.core.records import Sample, Undefined, Value
+from steelyard.core.requests import Ask, Embed, Flow, play
 from steelyard.metric import Metric, registered
-from steelyard.records import Sample, Undefined, Value
 from steelyard.shelf import GROUPS, get_metric
 
 MODULES = ("claims", "judged_passages", "relevancy", "rubric", "citations", "nuggets", "preference")

@@ -7,8 +7,9 @@ import math
 import pytest
 from msgspec import structs
 
-from steelyard.errors import AskFailed, BadReply, InputError
-from steelyard.flow import Ask, Embed, play
+from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.records import Sample, Undefined, Value
+from steelyard.core.requests import Ask, Embed, play
 from steelyard.metrics.judged_passages import (
     HELPS,
     MISSED,
@@ -20,7 +21,6 @@ from steelyard.metrics.judged_passages import (
     context_relevancy,
     sentence_relevancy,
 )
-from steelyard.records import Sample, Undefined, Value
 from steelyard.replies import read_text
 
 SAMPLE = Sample(

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import evaluate_rag
-from steelyard.errors import BadReply, InputError
+from steelyard.core.errors import BadReply, InputError
+from steelyard.core.records import Sample, Undefined
 from steelyard.language import differs, language
 from steelyard.metrics.operations import answered, cost, seconds, tokens
-from steelyard.records import Sample, Undefined
 from steelyard.shelf import get_metric
 from steelyard.vectors import cosine
 

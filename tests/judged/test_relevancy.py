@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from steelyard.errors import AskFailed, BadReply, InputError
-from steelyard.flow import Ask, Embed, play
+from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.records import Sample, Value
+from steelyard.core.requests import Ask, Embed, play
 from steelyard.metrics.relevancy import Questions, answer_relevancy
-from steelyard.records import Sample, Value
 from steelyard.shelf import get_metric
 
 SAMPLE = Sample(user_input="When did the bridge open?", response="It opened in 1932.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.errors import BadReply, InputError
-from steelyard.flow import play
+from steelyard.core.errors import BadReply, InputError
+from steelyard.core.records import Sample, Undefined
+from steelyard.core.requests import play
 from steelyard.metrics.preference import preference
 from steelyard.metrics.rubric import abstention, rubric
-from steelyard.records import Sample, Undefined
 from steelyard.replies import read_text
 from steelyard.shelf import get_metric
 

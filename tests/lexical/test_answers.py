@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import InputError, get_metric
+from steelyard.core.records import Sample, Undefined
 from steelyard.metrics import lexical, scalars
-from steelyard.records import Sample, Undefined
 
 TEXTS = st.text(alphabet="ab cdéжحज漢あก한1,.-'A")
 MEASURES = (scalars.exact_match, scalars.token_f1, scalars.contains, scalars.edit_similarity)

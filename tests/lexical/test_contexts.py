@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import get_metric
+from steelyard.core.records import Sample, Undefined
 from steelyard.metrics import lexical, scalars
-from steelyard.records import Sample, Undefined
 
 CONTEXTS = st.lists(st.text(alphabet="ab cdé漢 ", max_size=12), max_size=5)
 REFERENCE = st.text(alphabet="ab cdé漢 ", max_size=12)

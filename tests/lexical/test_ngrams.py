@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from steelyard import InputError
+from steelyard.core.records import Sample, Undefined
 from steelyard.metrics import lexical, ngrams
-from steelyard.records import Sample, Undefined
 
 ENGLISH = st.text(alphabet="abc Ab12.,-&;'\"()<>$%\n", max_size=40)
 SOME = ["the", "cat", "sat", "on", "a", "mat", ".", ",", "and", "3.5", "u.s.", "mid-19", "it's"]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import BadReply, WrongType
+from steelyard.core.records import Sample, Undefined
 from steelyard.metrics.overlap import (
     AnswerQuality,
     Judge,
@@ -19,7 +20,6 @@ from steelyard.metrics.overlap import (
     overlap_faithfulness,
     overlap_relevance,
 )
-from steelyard.records import Sample, Undefined
 
 TEXTS = st.text(alphabet="ab cdeé漢あก한12.the ", max_size=30)
 

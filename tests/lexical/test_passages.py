@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import InputError, get_metric
+from steelyard.core.records import Sample, Undefined, Value
 from steelyard.metrics.passages import passage_precision, passage_recall, passages_match
-from steelyard.records import Sample, Undefined, Value
 
 WANTED = "The mill was built in 1784 on the river Wye."
 NEARLY = "The mill was built in 1786 on the river Wye."

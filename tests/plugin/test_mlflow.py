@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from steelyard import evaluate_rag, evaluate_run
-from steelyard.errors import MissingExtra
-from steelyard.records import Estimate
+from steelyard.core.errors import MissingExtra
+from steelyard.core.records import Estimate
 from steelyard.render.mlflow import numbers, parameters
 
 ROWS = [{"id": str(row), "answer": "a" if row % 4 else "b", "ground_truth": "a"} for row in range(8)]
@@ -63,7 +63,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_line(tmp_path: Path) -> None:
         )  # fmt: skip
         told = done.stderr.splitlines()[-1]
         assert told.startswith(
-            f"steelyard.errors.InputError: MLflow cannot keep a run in {place}: set MLFLOW_TRACKING_URI"
+            f"steelyard.core.errors.InputError: MLflow cannot keep a run in {place}: set MLFLOW_TRACKING_URI"
         )
         assert "During handling" not in done.stderr
 

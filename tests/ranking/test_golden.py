@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.policy import Policy
 from steelyard.trec import load_rankings
 from steelyard.trec_output import trec_eval_lines

@@ -7,7 +7,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.join import join
 from steelyard.metrics import ranking, ranking_trec
 from steelyard.metrics.ranking_scalars import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.evaluate_rankings import evaluate_run
 from steelyard.join import join
 from steelyard.policy import Policy

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard import trec_blocks
-from steelyard.errors import InputError, WrongType
+from steelyard.core.errors import InputError, WrongType
 from steelyard.join import join
 from steelyard.policy import Policy
 from steelyard.rankings import Rankings

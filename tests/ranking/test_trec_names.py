@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard import names, trec_names
+from steelyard import trec_names
+from steelyard.core import metric_names
 from steelyard.shelf import get_metric
 
 
@@ -62,7 +63,7 @@ def test_spelling_is_the_inverse() -> None:
     """What a printed form means is printed in that form."""
     for one in trec_names.ORDER:
         for name in trec_names.requested(one.theirs) or ():
-            parsed = names.parse(name)
+            parsed = metric_names.parse(name)
             shown = trec_names.spelling(parsed.base, parsed.params)
             assert shown is not None
             assert trec_names.requested(shown) == (name,)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from steelyard.core.progress import Count, Tally
 from steelyard.ray_cluster import Limiter
-from steelyard.tally import Count, Tally
 
 
 def test_a_restarted_limiter_begins_without_permits() -> None:

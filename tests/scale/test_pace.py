@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from server import Reply, Server
 from steelyard import evaluate_rag
+from steelyard.core.errors import InputError
+from steelyard.core.requests import Flow, Prompt, ask
 from steelyard.engine import Cell, Engine
-from steelyard.errors import InputError
-from steelyard.flow import Flow, Prompt, ask
 from steelyard.pace import Bucket, Pace, rates_of
 
 

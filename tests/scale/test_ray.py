@@ -25,11 +25,11 @@ from jobs import configured, of_one_process, plain, text
 from server import Server
 from steelyard.cluster import merge, plan, unfinished
 from steelyard.config import read_config
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
+from steelyard.core.progress import Count
 from steelyard.folder import Folder, folder_at
 from steelyard.pace import BURST
 from steelyard.parts import Manifest
-from steelyard.tally import Count
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found as Linux shows them")

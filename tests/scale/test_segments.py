@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from steelyard.errors import InputError, MissingExtra
+from steelyard.core.errors import InputError, MissingExtra
 from steelyard.folder import Folder, folder_at
 from steelyard.ledger import Entry, Unusable
 from steelyard.segments import Segments, compact

@@ -24,7 +24,7 @@ from steelyard.agreement import (
     roc_auc,
     spearman,
 )
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.krippendorff import krippendorff_alpha
 from steelyard.stats import interval, wilson
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.core.errors import InputError
 from steelyard.distributions import normal_cdf, normal_quantile, student_cdf, student_quantile
-from steelyard.errors import InputError
 from steelyard.resampling import Quantile, geometric
 from steelyard.stats import DegenerateData, Interval, difference_interval, interval, wilson
 

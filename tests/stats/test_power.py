@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.power import detectable_effect, pass_at_k, pass_hat_k, samples_needed
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.significance import (
     EffectSize,
     SignCounts,

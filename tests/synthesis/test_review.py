@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli import invoke
+from steelyard.core.errors import InputError
+from steelyard.core.records import Sample, Span
 from steelyard.demo import load
-from steelyard.errors import InputError
-from steelyard.records import Sample, Span
 from steelyard.review import Review, page
 from steelyard.samples import read_samples, write_samples
 from steelyard.synthesize import synthesize

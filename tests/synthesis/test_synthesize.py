@@ -19,11 +19,11 @@ from author import Author
 from server import Server
 from steelyard import Dataset, Sample
 from steelyard.cli import invoke
+from steelyard.core.errors import AskFailed, InputError
+from steelyard.core.requests import Ask
 from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset_builder import EvalDatasetBuilder
 from steelyard.demo import load
-from steelyard.errors import AskFailed, InputError
-from steelyard.flow import Ask
 from steelyard.judge import script
 from steelyard.placing import flatten
 from steelyard.samples import read_samples

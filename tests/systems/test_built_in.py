@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.errors import AskFailed, BadReply, InputError, WrongType
+from steelyard.core.requests import Ask
 from steelyard.embedder import embedding_script
-from steelyard.errors import AskFailed, BadReply, InputError, WrongType
-from steelyard.flow import Ask
 from steelyard.judge import script
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import Passages, cut

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import WrongType
+from steelyard.core.errors import WrongType
 from steelyard.systems.calling import caller_of, name_of
 from steelyard.systems.described import Described
 from steelyard.systems.protocols import searcher

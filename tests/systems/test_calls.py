@@ -9,7 +9,7 @@ import time
 import pytest
 
 from steelyard.calls import Patience, call_all
-from steelyard.errors import AskFailed, InputError
+from steelyard.core.errors import AskFailed, InputError
 
 
 def test_errors_are_results() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from steelyard.calls import Patience
 from steelyard.collect import collect
-from steelyard.errors import AskFailed, InputError
-from steelyard.records import Sample
+from steelyard.core.errors import AskFailed, InputError
+from steelyard.core.records import Sample
 from steelyard.systems.command import Command
 
 PROGRAM = """

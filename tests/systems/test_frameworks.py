@@ -205,7 +205,7 @@ def test_a_haystack_component_and_a_pipeline_are_weighed() -> None:
 def test_suites_need_texts_by_id() -> None:
     """run_with_answers asks for context_text, which a foreign retriever lacks; evaluate_system does not."""
     from steelyard import Dataset, EvalQuery
-    from steelyard.errors import WrongType
+    from steelyard.core.errors import WrongType
 
     suite = BenchmarkSuite(Dataset("d").add(EvalQuery("q")))
     with pytest.raises(WrongType, match="context_text"):

@@ -11,8 +11,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from steelyard.errors import InputError, WrongType
-from steelyard.records import Usage
+from steelyard.core.errors import InputError, WrongType
+from steelyard.core.records import Usage
 from steelyard.systems.hits import Hit, document_id, document_ids, hit_of, listed
 from steelyard.systems.outputs import Output, answer_of, output_of
 

@@ -13,12 +13,12 @@ from service import Service
 
 import steelyard
 from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeInput, OverlapJudge, RAGEval, Sample
+from steelyard.core.errors import AskFailed, InputError, WrongType
+from steelyard.core.records import Usage
+from steelyard.core.requests import Ask
 from steelyard.embedder import embedding_script
-from steelyard.errors import AskFailed, InputError, WrongType
 from steelyard.evaluate_system import evaluate_system
-from steelyard.flow import Ask
 from steelyard.judge import script
-from steelyard.records import Usage
 from steelyard.render.stages import stages
 from steelyard.shapes import example_of
 from steelyard.systems.bm25 import BM25

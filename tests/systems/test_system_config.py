@@ -16,7 +16,7 @@ from service import Service
 
 from server import Server
 from steelyard.cli import invoke
-from steelyard.errors import InputError
+from steelyard.core.errors import InputError
 from steelyard.plan_systems import plan_systems
 from steelyard.report import Report
 from steelyard.run_systems import folder_name, run_systems

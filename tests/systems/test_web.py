@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from service import Service
 
-from steelyard.errors import AskFailed, InputError
+from steelyard.core.errors import AskFailed, InputError
 from steelyard.systems.described import Paths, put
 from steelyard.systems.web import Http
 

@@ -10,8 +10,8 @@ from io import TextIOWrapper
 
 import typer
 
-from ..errors import SteelyardError
-from ..records import COMMAND
+from ..core.errors import SteelyardError
+from ..core.records import COMMAND
 
 app = typer.Typer(
     name="steelyard",

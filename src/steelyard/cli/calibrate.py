@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError, within
+from ..core.errors import InputError, within
 from . import app
 from .evaluate import check_format, priced, told
 from .options import By, Confidence, Encoding, Seed, StoreAt, check_apart, listed
@@ -108,12 +108,12 @@ def label(
     The sheet shows what a person needs and nothing of what the judge said. A sheet that is there already is gone on
     with by --walk and never overwritten.
     """
+    from ..core.wording import pluralize
     from ..label import draw, sheet_of
     from ..labeller import walk
     from ..labels_file import Sheet
     from ..namesakes import label_of
     from ..store import DEFAULT, report_at
-    from ..wording import pluralize
 
     loaded = report_at(report, store=store or DEFAULT)
     column = label_of(loaded, metric or "")

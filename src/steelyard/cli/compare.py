@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..core.errors import InputError
 from . import app
 from .evaluate import check_format
 from .options import By, Seed, numbers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError, within
+from ..core.errors import InputError, within
 from . import app
 from .options import (
     By,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..core.errors import InputError
 from . import app
 from .options import Encoding, Fields, Overwrite, check_free, pairs
 
@@ -35,7 +35,7 @@ def check(
     what is certain. Exit code 1 where there is a problem left.
     """
     from ..check import check as look
-    from ..wording import pluralize
+    from ..core.wording import pluralize
 
     if corpus is None and (was is not None or repair is not None):
         raise InputError("--was and --repair go with --corpus")
@@ -73,11 +73,11 @@ def _against(
     """Hold sets against a corpus; how many labels are not valid, or could not be repaired."""
     from ..anchors import repaired
     from ..convert import write_contents
+    from ..core.wording import pluralize
     from ..corpus import read_corpus
     from ..corpus_check import check_set
     from ..dataset import Dataset, EvalQuery
     from ..set_folder import write_set
-    from ..wording import pluralize
 
     if repair is not None and len(paths) > 1:
         raise InputError("--repair writes one set: give one")

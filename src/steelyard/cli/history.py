@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError, UnknownName
+from ..core.errors import InputError, UnknownName
 from . import app
 
 
@@ -19,9 +19,9 @@ def history(
     plot: Annotated[Path | None, typer.Option(help="Draw the trend into this .svg or .png.")] = None,
 ) -> None:
     """The trend of a metric over the reports that `eval --keep` and `rank --keep` stored, with intervals."""
+    from ..core.wording import did_you_mean
     from ..render.table import Table, aligned, number, span
     from ..store import Store
-    from ..wording import did_you_mean
 
     lines = [line for line in Store(store).lines() if not tag or line.tag == tag]
     if not lines:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
-from ..wording import pluralize
+from ..core.errors import InputError
+from ..core.wording import pluralize
 from . import app
 from .evaluate import check_format
 from .progress import Progress

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError, within
+from ..core.errors import InputError, within
 from . import app
 from .evaluate import check_format, priced, told
 from .options import By, Confidence, Encoding, Fields, Seed, check_apart, listed, pairs
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..records import Sample
+    from ..core.records import Sample
 
 FORMATS = ("table", "md", "json")
 

@@ -6,8 +6,8 @@ import sys
 import time
 from types import TracebackType
 
-from ..tally import Count
-from ..wording import pluralize
+from ..core.progress import Count
+from ..core.wording import pluralize
 
 QUIET_FOR = 1.0
 EVERY = 5.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..errors import InputError, within
+from ..core.errors import InputError, within
 from ..policy import Compat, Duplicates, Missing, Policy, Ties, Undefined
 from . import app
 from .evaluate import check_format

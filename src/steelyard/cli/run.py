@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..core.errors import InputError
 from . import app
 from .evaluate import check_format
 from .job import Job, told

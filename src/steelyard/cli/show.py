@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError, UnknownName
+from ..core.errors import InputError, UnknownName
 from . import app
 from .evaluate import check_format, more
 from .options import check_apart

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
+from ..core.errors import InputError
 from . import app
 from .evaluate import priced
 from .options import Encoding, Overwrite, check_apart, check_free, numbers
@@ -54,11 +54,11 @@ def synth(
     The same command again goes on with a set that is not finished. Another set in its place is not written over.
     Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
     """
+    from ..core.wording import pluralize
     from ..corpus import read_corpus
     from ..set_folder import check_free as check_set
     from ..synthesis.planning import job_of
     from ..synthesize import check_out, plan_synthesis, synthesize
-    from ..wording import pluralize
 
     model = None if judge is None else priced(judge, price)
     kinds, styles = _shares(kind, "--kind"), _shares(style, "--style")

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..errors import AskFailed
-from ..flow import Flow, items, ratio
+from ..core.errors import AskFailed
+from ..core.records import Json, Sample, Undefined
+from ..core.requests import Flow, items, ratio
 from ..metric import metric
-from ..records import Json, Sample, Undefined
 from ..sentences import sentences
 from .verdicts import TOO_LONG, Finding, Steps, check, check_request, finding, located
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..errors import AskFailed, BadReply, InputError
-from ..flow import Flow, embed, ratio
+from ..core.errors import AskFailed, BadReply, InputError
+from ..core.records import Json, Outcome, Sample, Undefined, Value
+from ..core.requests import Flow, embed, ratio
 from ..metric import Positive, metric
-from ..records import Json, Outcome, Sample, Undefined, Value
 from ..vectors import cosine
 from .verdicts import Finding, Passages, Steps, check, claims_of, located, over_references, plain
 
@@ -39,7 +39,7 @@ def faithfulness(sample: Sample, *, passages: Passages = "together") -> Flow:
 
     Source: Es et al. 2023, section 3, with a verdict for all claims in one request.
 
-    >>> from steelyard.flow import play
+    >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", response="In 1932, by Ada.", retrieved_contexts=["It opened in 1932."])
     >>> claims = {"claims": ["It opened in 1932.", "Ada opened it."]}
     >>> yes = {"reason": "stated", "verdict": "yes", "passages": [1]}

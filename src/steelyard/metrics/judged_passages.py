@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from ..errors import AskFailed, BadReply, InputError
-from ..flow import Flow, Prompt, ask, ratio
+from ..core.errors import AskFailed, BadReply, InputError
+from ..core.records import Json, Outcome, Sample, Undefined, Value
+from ..core.requests import Flow, Prompt, ask, ratio
 from ..metric import metric
-from ..records import Json, Outcome, Sample, Undefined, Value
 from ..sentences import sentences
 from .verdicts import (
     TOO_LONG,
@@ -210,7 +210,7 @@ def context_precision(
     answering the ``question``), else 0. None useful: 0. This is average precision over what was retrieved, not a
     share of contexts; for that see ``context_relevancy``. Of several references the best counts.
 
-    >>> from steelyard.flow import play
+    >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", reference="1932", retrieved_contexts=["Noise.", "Opened in 1932."])
     >>> no, yes = {"reason": "off topic", "verdict": "no"}, {"reason": "the date", "verdict": "yes"}
     >>> play(context_precision(sample), [{"1": no, "2": yes}]).value

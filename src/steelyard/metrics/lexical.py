@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Concatenate, Literal, ParamSpec
 
+from ..core.records import Sample, Undefined
 from ..metric import Counting, NotNegative, metric
-from ..records import Sample, Undefined
 from . import ngrams, scalars
 from .ngrams import Part
 from .scalars import Aggregation

@@ -15,12 +15,12 @@ import msgspec
 
 from ..calibrated import Model, model
 from ..commonness import weight
+from ..core.records import Json, Sample, Undefined, Value
+from ..core.requests import Flow, embed
 from ..correctness import compared
-from ..flow import Flow, embed
 from ..grounding import Support, nothing_found, pooled, relevance, support, verbatim
 from ..metric import metric
 from ..placed import words_in
-from ..records import Json, Sample, Undefined, Value
 from ..sentences import sentences
 from ..text import normal_form
 from ..vectors import cosine

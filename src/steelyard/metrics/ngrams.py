@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..scripts import spaced
 from ..text import words_of
 from .scalars import Aggregation, References, clipped, f_measure, ngrams_of, over_references, overlap, reference_list

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from ..errors import InputError
-from ..flow import Flow, Prompt, ask
+from ..core.errors import InputError
+from ..core.records import Json, Sample, Undefined, Value
+from ..core.requests import Flow, Prompt, ask
+from ..core.validation import misfit
 from ..metric import metric
-from ..misfits import misfit
-from ..records import Json, Sample, Undefined, Value
 from .verdicts import Steps, judged
 
 Importance: TypeAlias = Literal["vital", "okay"]

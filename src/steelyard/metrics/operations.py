@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ..errors import InputError
+from ..core.errors import InputError
+from ..core.records import Json, Sample, Undefined, Value
 from ..metric import metric
-from ..records import Json, Sample, Undefined, Value
 
 _USAGE = "usage"
 

@@ -10,9 +10,9 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from ..errors import BadReply, WrongType
+from ..core.errors import BadReply, WrongType
+from ..core.records import Sample, Undefined
 from ..metric import metric
-from ..records import Sample, Undefined
 from ..text import content_words_of, words_of
 from .scalars import Aggregation, over_references, overlap
 

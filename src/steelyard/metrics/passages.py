@@ -11,9 +11,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from ..errors import InputError
+from ..core.errors import InputError
+from ..core.records import Sample, Undefined, Value
 from ..metric import metric
-from ..records import Sample, Undefined, Value
 from ..text import remembered
 
 NEEDS = ("retrieved_contexts", "reference_contexts")

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..flow import Flow, Prompt, request
+from ..core.records import Json, Sample, Undefined, Value
+from ..core.requests import Flow, Prompt, request
 from ..metric import metric
-from ..records import Json, Sample, Undefined, Value
 
 OTHER = "other_response"
 
@@ -37,7 +37,7 @@ def preference(sample: Sample) -> Flow:
 
     The mean is the share of wins plus half the ties. No other response is undefined. Source: Zheng et al. 2023.
 
-    >>> from steelyard.flow import play
+    >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", response="1932", metadata={"other_response": "Long ago."})
     >>> first, second = {"reason": "exact", "better": "A"}, {"reason": "exact", "better": "B"}
     >>> play(preference(sample), [first, second]).value

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..metric import NotNegative, ranking_metric
 from ..rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..metric import NotNegative, Positive, ranking_metric
 from ..rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
 from .ranking import f_of, found, ndcg, precision, recall, where_relevant

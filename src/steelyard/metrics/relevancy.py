@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..errors import BadReply, InputError
-from ..flow import Flow, Prompt, ask, embed
+from ..core.errors import BadReply, InputError
+from ..core.records import Json, Sample, Value
+from ..core.requests import Flow, Prompt, ask, embed
 from ..language import differs
 from ..metric import Counting, metric
-from ..records import Json, Sample, Value
 from ..vectors import cosine
 from .verdicts import Steps, distinct
 
@@ -58,7 +58,7 @@ def answer_relevancy(sample: Sample, *, strictness: Counting = 3) -> Flow:
 
     A blank question is a bad reply. Needs an embedder. Source: Es et al. 2023, section 3.
 
-    >>> from steelyard.flow import play
+    >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When did it open?", response="In 1932.")
     >>> reply = {"questions": ["When did it open?", "What was in 1932?"], "noncommittal": False}
     >>> play(answer_relevancy(sample, strictness=2), [reply, [[1, 0], [1, 0], [0, 1]]]).value

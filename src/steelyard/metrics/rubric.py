@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from ..errors import BadReply, InputError
-from ..flow import Flow, Prompt, Weighed, ask, weigh
+from ..core.errors import BadReply, InputError
+from ..core.records import Json, Sample, Undefined, Value
+from ..core.requests import Flow, Prompt, Weighed, ask, weigh
 from ..metric import metric
-from ..records import Json, Sample, Undefined, Value
 
 
 class Preset(Struct, frozen=True):
@@ -103,7 +103,7 @@ def rubric(
 
     A rating outside the scale is a bad reply: it is neither cut nor rounded. Source: Liu et al. 2023.
 
-    >>> from steelyard.flow import play
+    >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", response="In 1932.", reference="1932")
     >>> play(rubric(sample), [{"reason": "right", "rating": 4}]).value
     0.75

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..scripts import joined
 from ..text import normal_form, token_set, tokens_of
 

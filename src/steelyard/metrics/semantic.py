@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..flow import Flow, embed
+from ..core.records import Json, Sample, Undefined, Value
+from ..core.requests import Flow, embed
 from ..metric import metric
-from ..records import Json, Sample, Undefined, Value
 from ..vectors import cosine
 
 
@@ -22,7 +22,7 @@ def semantic_similarity(sample: Sample) -> Flow:
     Range 0 to 1. Needs an embedder, and means what that embedder makes of meaning: unrelated texts are seldom at 0, and
     a sentence and its negation are near 1. A blank response or reference has no meaning to compare: undefined.
 
-    >>> from steelyard.flow import play
+    >>> from steelyard.core.requests import play
     >>> sample = Sample(response="It opened in 1932.", reference=["In 1932.", "1932"])
     >>> play(semantic_similarity(sample), [[[1, 0], [3, 0], [0, 1]]]).value
     1.0

@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ..errors import InputError
+from ..core.errors import InputError
+from ..core.records import Json, Sample, Span, Undefined, Value
+from ..core.validation import misfit
 from ..metric import metric
-from ..misfits import misfit
 from ..placing import Stretch, flatten, locate, shared
-from ..records import Json, Sample, Span, Undefined, Value
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import msgspec
 
 from ..agreement import Agreement
 from ..calibration import Calibrated, Calibration, Ceiling, Chosen, Share
+from ..core.wording import pluralize
 from ..ppi import Corrected
-from ..wording import pluralize
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span

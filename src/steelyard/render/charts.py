@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import InputError, MissingExtra, UnknownName
-from ..records import Estimate
+from ..core.errors import InputError, MissingExtra, UnknownName
+from ..core.records import Estimate
+from ..core.wording import did_you_mean
 from ..report import Report
 from ..store import Kept
-from ..wording import did_you_mean
 from .histogram import FloatArray, value_range
 from .html_view import between, figure, title, what
 from .table import shown_name

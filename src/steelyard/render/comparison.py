@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from ..comparison import Comparison, MetricDelta
-from ..wording import pluralize
+from ..core.wording import pluralize
 from .markdown import escape, markdown_table
 from .table import WIDEST, Table, aligned, number, one_line, span
 

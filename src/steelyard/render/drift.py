@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ..core.wording import pluralize
 from ..drift import Drift, Moved
-from ..wording import pluralize
 from .comparison import TEST, signed
 from .table import Table, aligned, number, span
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..comparison import Comparison, MetricDelta
+from ..core.records import Estimate, Json, Sample
+from ..core.wording import pluralize
 from ..failures import aligned_samples
 from ..namesakes import under_names_of
-from ..records import Estimate, Json, Sample
 from ..report import Report
-from ..wording import pluralize
 from .comparison import TEST, headline, no_room, rule
 from .html import SCRIPTS, level, rendered
 from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from .. import names
-from ..errors import InputError
+from ..core import metric_names
+from ..core.errors import InputError
+from ..core.records import Json, Sample
 from ..failures import ANSWER, GROUNDED, RETRIEVAL, Failures, aligned_samples, read_documents, relevant_documents
 from ..pool import passes
-from ..records import Json, Sample
 from ..report import MetricNote, Report
 from .html_evidence import shaped
 from .table import shown_name
@@ -313,7 +313,7 @@ def detail(
 def base_of(note: MetricNote) -> str:
     """The name of a metric without parameters."""
     try:
-        return names.parse(note.name).base
+        return metric_names.parse(note.name).base
     except InputError:  # a metric of the user's own may have any name
         return note.name
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..records import Json
+from ..core.records import Json
 
 _TEXTS = ("claim", "statement", "sentence", "text", "question", "fact", "entity")
 _VERDICTS = ("verdict", "supported", "support", "holds", "found", "label")

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..core.records import Estimate, Usage
 from ..failures import aligned_samples
 from ..gate import Rule, rules
 from ..pool import Column
-from ..records import Estimate, Usage
 from ..report import MetricNote, Report
 from ..report_check import MOST
 from .histogram import Histogram, histogram, place

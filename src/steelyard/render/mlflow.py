@@ -9,8 +9,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ..errors import InputError, MissingExtra
-from ..records import Estimate
+from ..core.errors import InputError, MissingExtra
+from ..core.records import Estimate
 from ..report import Report, digest_json
 from .files import write
 

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..report import Report
 from .latex import latex
 from .markdown import markdown

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from ..calibration import Share
+from ..core.wording import pluralize
 from ..prefer import Duel, Preference
-from ..wording import pluralize
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 
 from .. import trec_names
+from ..core.metric_names import Parameter, show
+from ..core.wording import pluralize
 from ..metric import Metric
-from ..names import Parameter, show
 from ..shelf import GROUPS, ask_for, every, get_metric
-from ..wording import pluralize
 from .markdown import markdown_table
 from .table import Table, aligned
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import Json
+from ..core.records import Json
 from ..report import Report
 from .table import Table
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..core.records import Json
 from ..line_up import Place
-from ..records import Json
 from ..report import Report
 from .latex import latex_table
 from .line_up import FOOT, table

@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..records import Estimate
+from ..core.records import Estimate
+from ..core.wording import pluralize
 from ..report import MetricNote, Report
-from ..wording import pluralize
 
 HEAD = ("metric", "value", "95 % interval", "n", "undefined", "failed", "if failures are 0 – 1", "pass rate")
 

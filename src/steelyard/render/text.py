@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..core.wording import pluralize
 from ..report import Report
-from ..wording import pluralize
 from .stages import stages
 from .table import aligned, estimates, facts, failures, one_line, remedies, slices, undefined
 from .where import where

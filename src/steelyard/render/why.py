@@ -7,13 +7,13 @@ from textwrap import indent
 
 import msgspec
 
-from ..errors import UnknownName
+from ..core.errors import UnknownName
+from ..core.records import Json, Sample
+from ..core.wording import nearest, pluralize
 from ..exchanges import exchanges
 from ..labeller import visible
 from ..namesakes import label_of
-from ..records import Json, Sample
 from ..report import Report
-from ..wording import nearest, pluralize
 from .table import one_line
 
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..flow import Prompt, Requests, ask
+from ..core.requests import Prompt, Requests, ask
 from ..language import differs
 from ..metrics.scalars import token_f1
 from ..text import normalize_answer

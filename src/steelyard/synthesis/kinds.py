@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ..flow import Prompt, Requests, Text, ask
+from ..core.records import Span
+from ..core.requests import Prompt, Requests, Text, ask
 from ..placing import locate
-from ..records import Span
 from .passages import Passage
 
 Kind: TypeAlias = Literal["single", "multi", "comparison", "unanswerable"]

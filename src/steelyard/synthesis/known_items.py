@@ -18,7 +18,7 @@ from math import log
 
 from msgspec import Struct
 
-from ..records import Span
+from ..core.records import Span
 from ..sentences import sentence_spans
 from ..text import content_words, stem, words
 from .passages import Passage

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
+from ..core.records import Span
 from ..duplicates import grams_of, likeness
 from ..embedder import Embedder
-from ..records import Span
 from ..sentences import sentence_spans
 from ..systems.dense import embed_all
 from ..text import content_words, stem, words

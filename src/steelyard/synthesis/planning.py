@@ -9,11 +9,11 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from ..core.errors import InputError, UnknownName
+from ..core.wording import did_you_mean
 from ..corpus import Corpus
 from ..embedder import Embedder, embedder_of
-from ..errors import InputError, UnknownName
 from ..judge import LLMJudge, judge_of
-from ..wording import did_you_mean
 from .kinds import KINDS, OF_TWO, STYLES
 from .passages import Links, Passage
 

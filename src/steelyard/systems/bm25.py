@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..errors import InputError, MissingExtra
+from ..core.errors import InputError, MissingExtra
 from ..text import content_words, stem
 from .chunks import Passages, Results
 

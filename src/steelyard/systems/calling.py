@@ -25,7 +25,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from ..errors import WrongType
+from ..core.errors import WrongType
 
 BATCH = 64
 """Questions that a batch method gets at once."""

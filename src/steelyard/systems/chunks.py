@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ..errors import InputError, WrongType
+from ..core.errors import InputError, WrongType
 from .hits import Hit
 
 Results: TypeAlias = list[tuple[str, float]] | list[Hit]

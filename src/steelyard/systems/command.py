@@ -15,7 +15,7 @@ from typing import IO
 
 import msgspec
 
-from ..errors import AskFailed, InputError
+from ..core.errors import AskFailed, InputError
 from .described import Paths
 from .outputs import Output
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.errors import BadReply
+from ..core.records import Usage
+from ..core.requests import Flow, embed
 from ..embedder import Embedder, embedder_of
 from ..engine import Engine
-from ..errors import BadReply
-from ..flow import Flow, embed
-from ..records import Usage
 from ..trace import Cell
 from .chunks import Passages, Results
 

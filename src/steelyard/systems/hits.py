@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from ..errors import InputError, WrongType
+from ..core.errors import InputError, WrongType
 
 ID_FIELDS = ("doc_id", "document_id", "id_", "node_id", "id", "_id", "docno", "docid")
 SOURCE_FIELDS = ("source", "source_id", "doc_id", "document_id", "id")

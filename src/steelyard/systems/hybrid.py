@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..errors import InputError, WrongType
-from ..loops import wait
-from ..records import Usage
-from ..wording import pluralize
+from ..core.async_bridge import wait
+from ..core.errors import InputError, WrongType
+from ..core.records import Usage
+from ..core.wording import pluralize
 from .calling import Caller, caller_of, method
 from .hits import Hit, hit_of, listed
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..errors import AskFailed
+from ..core.errors import AskFailed
 from ..ledger import Entry, Ledger, request_key
 from .outputs import Output
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ..core.requests import Flow, Prompt, Text, ask
 from ..engine import Engine
-from ..flow import Flow, Prompt, Text, ask
 from ..judge import LLMJudge, judge_of
 from ..reckoning import Reckoning
 from ..trace import Cell

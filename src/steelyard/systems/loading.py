@@ -11,9 +11,9 @@ from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 
-from ..errors import InputError, UnknownName
-from ..records import Json
-from ..wording import did_you_mean
+from ..core.errors import InputError, UnknownName
+from ..core.records import Json
+from ..core.wording import did_you_mean
 
 
 def load(

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from ..calls import PLAIN, Patience
-from ..errors import InputError
+from ..core.errors import InputError
+from ..core.records import Sample
 from ..purse import Allowance
-from ..records import Sample
 from ..system_config import (
     OUTSIDE,
     AnswererEntry,

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import InputError, WrongType
-from ..flow import printable
-from ..records import Usage
-from ..wording import pluralize
+from ..core.errors import InputError, WrongType
+from ..core.records import Usage
+from ..core.requests import printable
+from ..core.wording import pluralize
 from .hits import Hit, hit_of, listed, rows_of
 
 ANSWER_FIELDS = ("answer", "response", "result", "output", "output_text", "generated_answer", "completion")

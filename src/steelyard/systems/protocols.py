@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from ..errors import WrongType
-from ..loops import wait
+from ..core.async_bridge import wait
+from ..core.errors import WrongType
 from .calling import BATCH, Many, caller_of
 from .hits import document_id, document_ids
 from .outputs import output_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike
 
-from ..errors import InputError
-from ..records import Run
+from ..core.errors import InputError
+from ..core.records import Run
 from ..trec import read_run
 
 

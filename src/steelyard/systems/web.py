@@ -11,10 +11,10 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 
 import msgspec
 
+from ..core.errors import AskFailed, InputError
+from ..core.records import Json
 from ..endpoint import unreachable
-from ..errors import AskFailed, InputError
 from ..judge import check_url, key_of
-from ..records import Json
 from .described import Paths, put
 from .outputs import Output
 
