@@ -22,7 +22,7 @@ from steelyard.agree import agree
 from steelyard.calibrated import model
 from steelyard.cli.agreement import shown
 from steelyard.grounding import passages_of
-from steelyard.samples import read_samples
+from steelyard.io.samples import read_samples
 
 MODELS = ("correctness", "correctness_cosine", "faithfulness", "relevance", "relevance_cosine")
 COSINES = {"correct": "semantic_correctness", "preference": "semantic_correctness", "relevant": "semantic_relevancy"}

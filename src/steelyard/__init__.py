@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from .evaluate_samples import score as score
     from .evaluate_system import aevaluate_system as aevaluate_system
     from .evaluate_system import evaluate_system as evaluate_system
+    from .io.ragas_bridge import as_ragas_dataset as as_ragas_dataset
+    from .io.samples import read_samples as read_samples
+    from .io.samples import write_samples as write_samples
     from .judge import LLMJudge as LLMJudge
     from .judge import script as script
     from .metric import Metric as Metric
@@ -79,12 +82,9 @@ if TYPE_CHECKING:
     from .metrics.scalars import context_recall as context_recall
     from .metrics.scalars import exact_match as exact_match
     from .metrics.scalars import token_f1 as token_f1
-    from .ragas_bridge import as_ragas_dataset as as_ragas_dataset
     from .report import RagEvalReport as RagEvalReport
     from .report import Report as Report
     from .report import RetrievalEvalReport as RetrievalEvalReport
-    from .samples import read_samples as read_samples
-    from .samples import write_samples as write_samples
     from .shelf import get_metric as get_metric
     from .suite import BenchmarkSuite as BenchmarkSuite
     from .synthesize import synthesize as synthesize
@@ -115,8 +115,8 @@ _WHERE = {
     "text": ("normalize_answer",),
     "beir": ("read_beir", "write_beir"),
     "trec": ("read_qrels", "read_run"),
-    "ragas_bridge": ("as_ragas_dataset",),
-    "samples": ("read_samples", "write_samples"),
+    "io.ragas_bridge": ("as_ragas_dataset",),
+    "io.samples": ("read_samples", "write_samples"),
     "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "dataset": ("Dataset", "EvalQuery"),
     "dataset_builder": ("EvalDatasetBuilder",),

@@ -17,7 +17,7 @@ from .core.errors import InputError
 from .core.records import Json, Sample
 from .embedder import Embedder
 from .evaluate_samples import evaluate_rag
-from .samples import read_samples
+from .io.samples import read_samples
 from .shelf import ask_for
 
 JUDGES = {

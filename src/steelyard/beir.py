@@ -12,8 +12,8 @@ import msgspec
 from .core.errors import InputError
 from .core.records import Qrels
 from .core.validation import sentence
+from .io.text_files import read_lines, writing
 from .judgements import identifier
-from .lines import read_lines, writing
 from .trec import File, NotFound, find_qrels, read_qrels, shown
 
 Texts: TypeAlias = dict[str, str]

@@ -12,18 +12,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from . import values
 from .core.errors import InputError, InputErrors, UnknownName
 from .core.records import Sample
 from .core.wording import did_you_mean, pluralize
 from .dataset import Dataset, queries_of
-from .intake import Intake
-from .ir_collections import named
+from .io import coerce
+from .io.foreign_formats import read_cases
+from .io.ir_datasets import named
+from .io.row_parser import Intake
+from .io.rows import Bad, decode_json, rows_of_file
+from .io.samples import CheckResult, samples_of
+from .io.text_files import Line, read_lines
 from .kinds import KINDS, kind_of
-from .lines import Line, read_lines
-from .rows import Bad, decode_json, rows_of_file
-from .samples import CheckResult, samples_of
-from .testcases import read_cases
 from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
 from .trec_numbers import number
 
@@ -246,7 +246,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
 def _text_of(line: Line) -> tuple[str, str]:
     item = decode_json(line.data)
     if not isinstance(item, dict):
-        raise Bad(f"expected an object, found {values.kind_of(item)}")
+        raise Bad(f"expected an object, found {coerce.kind_of(item)}")
     key = item.get("_id", item.get("id"))
     parts = [item.get(name) or "" for name in ("title", "text")]
-    return values.identifier(key), "".join(values.text(part) for part in parts)
+    return coerce.identifier(key), "".join(coerce.text(part) for part in parts)

@@ -31,7 +31,8 @@ from .core.progress import Tally
 from .core.records import Json, Sample, Usage
 from .core.wording import pluralize
 from .embedder import embedder_of
-from .folder import Folder
+from .io.samples import iter_samples
+from .io.storage import Folder
 from .judge import LLMJudge, judge_of
 from .judging import Judging, usage_of
 from .pace import Pace, Pacing
@@ -42,7 +43,6 @@ from .report import Report
 from .report_check import BY_ROW, check_column
 from .report_json import decode
 from .run_config import dataset_in, embedder_in, judge_in, weighing_in
-from .samples import iter_samples
 from .segments import Segments, compact
 from .weighing import Weighing
 

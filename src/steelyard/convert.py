@@ -16,12 +16,12 @@ from .core.errors import InputError, UnknownName
 from .core.records import Sample
 from .core.wording import did_you_mean, pluralize
 from .dataset import Dataset, EvalQuery, write_dataset
-from .intake import Intake
+from .io.foreign_formats import YAML, read_cases, write_cases
+from .io.row_parser import Intake
+from .io.rows import Bad, decode_json
+from .io.samples import gathered, given, read_samples, warned, write_samples
+from .io.text_files import read_utf8, suffix_of
 from .kinds import KINDS, kind_of, kind_to_write
-from .lines import read_utf8, suffix_of
-from .rows import Bad, decode_json
-from .samples import gathered, given, read_samples, warned, write_samples
-from .testcases import YAML, read_cases, write_cases
 from .trec import read_qrels, read_run, write_qrels, write_run
 
 SCORES = "scores"

@@ -10,11 +10,11 @@ from pathlib import Path
 from .core.errors import InputError
 from .core.records import Span
 from .core.wording import pluralize
-from .ir_collections import Collection, named
+from .io.coerce import plain_value
+from .io.ir_datasets import Collection, named
+from .io.rows import Row, rows_of_file
+from .io.text_files import read_utf8, suffix_of
 from .judgements import identifier
-from .lines import read_utf8, suffix_of
-from .rows import Row, rows_of_file
-from .values import plain_value
 
 ID_COLUMNS = ("_id", "id", "chunk_id", "doc_id", "docid", "document_id", "source")
 TEXT_COLUMNS = ("text", "contents", "content", "body", "page_content", "passage")

@@ -18,17 +18,17 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from . import values
 from .beir import read_beir
 from .core.errors import InputError, InputErrors, WrongType
 from .core.records import Json, Qrels, Sample, Span
 from .core.wording import pluralize
-from .fields import known_as
-from .intake import Intake
-from .ir_collections import PREFIX, Collection, named
-from .lines import read_utf8, suffix_of, writing
-from .rows import Bad, Place, Row, decode_json, rows_of_file
-from .samples import gathered, warned, write_samples
+from .io import coerce
+from .io.columns import known_as
+from .io.ir_datasets import PREFIX, Collection, named
+from .io.row_parser import Intake
+from .io.rows import Bad, Place, Row, decode_json, rows_of_file
+from .io.samples import gathered, warned, write_samples
+from .io.text_files import read_utf8, suffix_of, writing
 
 File: TypeAlias = "str | PathLike[str]"
 Shape: TypeAlias = Literal["steelyard", "recall"]
@@ -66,12 +66,12 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
 
     def _normalise(self) -> None:
         """Ids become text and grades numbers, or Bad says what is wrong with them."""
-        text = values.text(self.query)
-        force_setattr(self, "id", text if self.id in ("", None) else values.identifier(self.id))
+        text = coerce.text(self.query)
+        force_setattr(self, "id", text if self.id in ("", None) else coerce.identifier(self.id))
         listed = self.relevant_ids if isinstance(self.relevant_ids, str) else list(self.relevant_ids or ())
-        force_setattr(self, "relevant_ids", tuple(values.identifiers(listed)))
+        force_setattr(self, "relevant_ids", tuple(coerce.identifiers(listed)))
         if self.relevance is not None:
-            force_setattr(self, "relevance", values.grades(self.relevance))
+            force_setattr(self, "relevance", coerce.grades(self.relevance))
 
     @property
     def grades(self) -> dict[str, float] | None:
@@ -321,7 +321,7 @@ def _query_of(row: Row, intake: Intake) -> EvalQuery:
         key = next((key for key in row.values if known_as(str(key)) == "relevant_ids"), None)
         if isinstance(listed := row.values.get(key), list):
             try:
-                relevant = values.identifiers(listed)
+                relevant = coerce.identifiers(listed)
             except Bad as bad:
                 raise row.place.error(str(bad), str(key)) from None
             row = row._replace(values={name: value for name, value in row.values.items() if name != key})

@@ -17,8 +17,8 @@ from .core.records import Sample, Span
 from .corpus import Corpus
 from .evaluate_rankings import evaluate_run
 from .evaluate_samples import evaluate_rag
+from .io.samples import write_samples
 from .report import DatasetNote, Report
-from .samples import write_samples
 from .set_folder import write_set
 from .systems.bm25 import BM25
 from .systems.extractive import Extractive

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from .core.errors import InputError
 from .core.records import Sample, Score
+from .io.samples import read_samples
 from .metric import Metric
 from .plan import Plan, plan_of
 from .report import Report, stamp
-from .samples import read_samples
 from .weighing import Weighing
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from .core.progress import Tally
 from .core.records import Sample, Span, Usage
 from .dataset import Dataset, digest_of
 from .evaluate_samples import evaluate_rag
-from .ir_collections import named
+from .io.ir_datasets import named
+from .io.samples import read_samples
 from .ledger import Ledger
 from .metric import Metric
 from .pool import Column
 from .pooling import clusters_of, pool_report
 from .purse import Allowance
 from .report import DatasetNote, Report, stamp
-from .samples import read_samples
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping
 from .systems.llm_answerer import LLMAnswerer

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from .core.wording import pluralize
-from .folder import folder_at
+from .io.storage import folder_at
 from .ledger import MEMORY, Keeper, Ledger
 from .segments import Segments
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .core.errors import InputError
-from .ir_collections import named
-from .lines import peek, read_utf8, suffix_of
-from .rows import FORMATS, Bad, decode_json
-from .testcases import YAML
+from .io.foreign_formats import YAML
+from .io.ir_datasets import named
+from .io.rows import FORMATS, Bad, decode_json
+from .io.text_files import peek, read_utf8, suffix_of
 from .trec_numbers import number
 
 KINDS = ("samples", "dataset", "recall", "run", "qrels", "beir", "ragas", "deepeval", "promptfoo")

@@ -14,7 +14,7 @@ from .core.errors import InputError
 from .core.records import Json, Sample, Usage
 from .core.validation import sentence
 from .core.wording import pluralize
-from .folder import Folder
+from .io.storage import Folder
 from .policy import Policy
 
 FORMAT = "steelyard-job/1"

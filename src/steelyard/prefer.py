@@ -24,13 +24,13 @@ from .core.progress import Tally
 from .core.records import Sample, Usage
 from .core.wording import pluralize
 from .evaluate_samples import evaluate_rag, plan_rag
+from .io.samples import read_samples
 from .metrics.preference import OTHER
 from .plan import Plan
 from .pool import groups
 from .pooling import check_tag
 from .purse import Allowance
 from .report import Report
-from .samples import read_samples
 from .stats import interval
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from .core.errors import InputError
 from .core.records import Json, Usage
 from .core.validation import sentence
 from .evaluate_rankings import ranking_metrics, report_of
-from .folder import Folder
+from .io.storage import Folder
 from .join import Found, assemble
 from .judgements import Judgements
 from .parts import FORMAT, Done, Manifest, RankingJob

@@ -23,7 +23,7 @@ from .cluster import cells_of, run_part
 from .core.errors import MissingExtra, SteelyardError, Stopped
 from .core.progress import Count
 from .core.wording import pluralize
-from .folder import Folder, folder_at
+from .io.storage import Folder, folder_at
 from .pace import Bucket
 from .parts import Done, Manifest
 

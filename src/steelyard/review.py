@@ -21,9 +21,9 @@ from .core.records import Sample
 from .core.wording import pluralize
 from .dataset import digest_of
 from .evaluate_system import read_set
-from .lines import read_lines
+from .io.samples import write_samples
+from .io.text_files import read_lines
 from .placing import locate
-from .samples import write_samples
 
 Verdict: TypeAlias = Literal["accept", "reject"]
 Read: TypeAlias = Callable[[str], "str | None"]

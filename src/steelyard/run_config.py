@@ -17,10 +17,10 @@ from .core.errors import InputError
 from .core.records import Json
 from .evaluate_samples import evaluate_rag, plan_rag
 from .gate import Rule, rules
+from .io.samples import read_samples
 from .ledger import MEMORY
 from .plan import Plan
 from .report import Report
-from .samples import read_samples
 from .shelf import ask_for
 from .weighing import Weighing
 

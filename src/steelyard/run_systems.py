@@ -15,11 +15,11 @@ from .corpus import Corpus, read_corpus
 from .dataset import digest_of
 from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
+from .io.samples import read_samples
 from .line_up import Place, line_up
 from .purse import Allowance
 from .report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
-from .samples import read_samples
 from .system_config import LlmEntry, SystemsConfig, variants
 from .systems.making import Making
 from .trec import write_run

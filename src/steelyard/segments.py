@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 
 from .core.errors import InputError
 from .core.validation import sentence
-from .folder import Folder
+from .io.storage import Folder
 from .ledger import Entry, Unusable
 
 EVERY, MANY = 2.0, 500

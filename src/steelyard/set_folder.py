@@ -15,9 +15,9 @@ from .core.errors import InputError
 from .core.records import Sample
 from .corpus import Corpus
 from .dataset import digest_of
-from .lines import read_utf8, writing
-from .rows import Bad, decode_json
-from .samples import read_samples, write_samples
+from .io.rows import Bad, decode_json
+from .io.samples import read_samples, write_samples
+from .io.text_files import read_utf8, writing
 from .trec import shown
 
 FILES = ("samples.jsonl", "queries.jsonl", "qrels.tsv", "qrels/test.tsv", "corpus.jsonl")

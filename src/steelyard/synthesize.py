@@ -25,7 +25,7 @@ from .corpus import Corpus, read_corpus
 from .dataset import Dataset, EvalQuery, digest_of
 from .duplicates import Seen
 from .engine import Engine
-from .lines import writing
+from .io.text_files import writing
 from .reckoning import Reckoning
 from .set_folder import TOLD, write_set
 from .synthesis.filters import DUPLICATE, plain_refusal, refusal, rehearse

@@ -28,7 +28,7 @@ from .core.errors import InputError, UnknownName
 from .core.records import Json
 from .core.validation import misfit
 from .core.wording import did_you_mean
-from .ir_collections import named
+from .io.ir_datasets import named
 from .metric import Counting
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from .core.errors import InputError, WrongType
 from .core.records import Qrels, Run
-from .ir_collections import Collection, named
+from .io.ir_datasets import Collection, named
+from .io.text_files import writing
 from .join import Found, assemble, join
 from .judgements import Judgements
-from .lines import writing
 from .policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
 from .rankings import Rankings
 from .tables import is_table, table_rows

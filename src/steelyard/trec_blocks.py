@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.errors import InputError
+from .io.text_files import BOM, open_bytes, read_lines
 from .judgements import BoolArray, IntArray
-from .lines import BOM, open_bytes, read_lines
 
 Words: TypeAlias = NDArray[np.uint64]
 Reader: TypeAlias = Callable[[memoryview], int]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .core.errors import InputError
-from .lines import Line, read_lines
+from .io.text_files import Line, read_lines
 from .trec_numbers import is_endless, number
 
 RUN_LINE = "query Q0 document rank score run"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from .core.errors import InputError
-from .lines import BOM
+from .io.text_files import BOM
 from .trec_blocks import BLOCK, Reader
 
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd

@@ -17,8 +17,8 @@ from steelyard.core.records import Sample, Span
 from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset import Dataset, EvalQuery
 from steelyard.demo import load
+from steelyard.io.samples import read_samples
 from steelyard.placing import locate
-from steelyard.samples import read_samples
 from steelyard.set_folder import write_set
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut

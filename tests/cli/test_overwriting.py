@@ -8,7 +8,7 @@ import pytest
 
 from steelyard import evaluate_rag
 from steelyard.cli import invoke
-from steelyard.samples import read_samples
+from steelyard.io.samples import read_samples
 
 TOWERS = "The tower on the reef was built of granite by Robert Stevenson in 1811. It is still in use today."
 

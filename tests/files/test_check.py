@@ -11,7 +11,7 @@ from steelyard.beir import write_beir
 from steelyard.check import check
 from steelyard.core.errors import UnknownName
 from steelyard.core.records import Sample
-from steelyard.samples import write_samples
+from steelyard.io.samples import write_samples
 
 
 def problems(path: Path, **options: str) -> list[str]:

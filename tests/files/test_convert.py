@@ -18,8 +18,8 @@ from steelyard.core.errors import InputError, UnknownName
 from steelyard.core.records import Sample, Span
 from steelyard.corpus import Corpus
 from steelyard.dataset import Dataset, EvalQuery
+from steelyard.io.samples import read_samples, write_samples
 from steelyard.kinds import kind_of
-from steelyard.samples import read_samples, write_samples
 from steelyard.set_folder import write_set
 from steelyard.trec import read_qrels, read_run, write_qrels, write_run
 

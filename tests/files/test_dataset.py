@@ -16,7 +16,7 @@ from steelyard.beir import write_beir
 from steelyard.core.errors import InputError, InputErrors, WrongType
 from steelyard.core.records import Sample, Span
 from steelyard.dataset import Dataset, EvalQuery, digest_of
-from steelyard.samples import read_samples, write_samples
+from steelyard.io.samples import read_samples, write_samples
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["=1", "'", '["a"]', "\r\n", " "]

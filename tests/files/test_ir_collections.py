@@ -12,7 +12,7 @@ from steelyard import Dataset, evaluate_run
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError, MissingExtra, UnknownName
 from steelyard.corpus import read_corpus
-from steelyard.ir_collections import Collection, named
+from steelyard.io.ir_datasets import Collection, named
 
 PACKAGE = """
 from typing import NamedTuple
@@ -117,7 +117,7 @@ def test_what_cannot_be_read(package: Path) -> None:
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to install."""
-    monkeypatch.setattr("steelyard.ir_collections.find_spec", lambda name: None)
+    monkeypatch.setattr("steelyard.io.ir_datasets.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"ir_datasets is not installed: pip install 'steelyard\[ir\]'"):
         Dataset.load("ir_datasets:vaswani")
     assert named(tmp_path / "ir_datasets") is None

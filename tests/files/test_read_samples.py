@@ -22,7 +22,7 @@ from msgspec import structs
 
 from steelyard.core.errors import InputError, InputErrors, UnknownName, WrongType
 from steelyard.core.records import Sample, Span
-from steelyard.samples import check_samples, iter_samples, read_samples, write_samples
+from steelyard.io.samples import check_samples, iter_samples, read_samples, write_samples
 
 ROW = {"id": "a", "question": "Q?", "answer": "A", "contexts": ["c1", "c2"], "ground_truth": "R"}
 SAMPLE = Sample(id="a", user_input="Q?", response="A", retrieved_contexts=["c1", "c2"], reference="R")
@@ -111,7 +111,7 @@ def test_importing_and_reading_json_imports_no_tables(tmp_path: Path) -> None:
     text_file(tmp_path / "a.jsonl", json.dumps(ROW))
     write_samples(tmp_path / "a.csv", [SAMPLE])
     code = (
-        "import sys; from steelyard.samples import read_samples; "
+        "import sys; from steelyard.io.samples import read_samples; "
         f"read_samples([{str(tmp_path / 'a.jsonl')!r}]); read_samples({str(tmp_path / 'a.csv')!r}); "
         "print(sorted({'polars', 'pandas', 'numpy', 'pyarrow'} & set(sys.modules)))"
     )
@@ -444,7 +444,7 @@ def test_text_does_not_go_through_the_platform_encoding_d04(tmp_path: Path) -> N
     )
     (tmp_path / "d.jsonl").write_bytes(good)
     code = (
-        "from steelyard.samples import read_samples, write_samples; import sys; "
+        "from steelyard.io.samples import read_samples, write_samples; import sys; "
         "samples = read_samples(sys.argv[1]); write_samples(sys.argv[2], samples); "
         "assert samples == read_samples(sys.argv[2]); print(len(samples), ascii(samples[0].user_input))"
     )

@@ -12,10 +12,10 @@ from any_samples import sets, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.cells import escape, unescape
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample
-from steelyard.samples import iter_samples, read_samples, write_samples
+from steelyard.io.csv_cells import escape, unescape
+from steelyard.io.samples import iter_samples, read_samples, write_samples
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "jsonl.gz", "csv.gz")
 

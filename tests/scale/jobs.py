@@ -8,7 +8,7 @@ from typing import Any
 
 from server import Server
 from steelyard.config import read_config
-from steelyard.folder import folder_at
+from steelyard.io.storage import folder_at
 from steelyard.report import Report
 from steelyard.run_config import run
 

@@ -22,7 +22,7 @@ from steelyard.cli import invoke
 from steelyard.cluster import merge, plan, run_here, run_part, unfinished
 from steelyard.config import read_config
 from steelyard.core.records import Sample
-from steelyard.folder import folder_at
+from steelyard.io.storage import folder_at
 from steelyard.parts import Manifest, samples_of
 
 Serve = Callable[..., Server]

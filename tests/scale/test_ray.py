@@ -27,7 +27,7 @@ from steelyard.cluster import merge, plan, unfinished
 from steelyard.config import read_config
 from steelyard.core.errors import InputError
 from steelyard.core.progress import Count
-from steelyard.folder import Folder, folder_at
+from steelyard.io.storage import Folder, folder_at
 from steelyard.pace import BURST
 from steelyard.parts import Manifest
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from steelyard.core.errors import InputError, MissingExtra
-from steelyard.folder import Folder, folder_at
+from steelyard.io.storage import Folder, folder_at
 from steelyard.ledger import Entry, Unusable
 from steelyard.segments import Segments, compact
 

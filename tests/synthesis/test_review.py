@@ -17,8 +17,8 @@ from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Span
 from steelyard.demo import load
+from steelyard.io.samples import read_samples, write_samples
 from steelyard.review import Review, page
-from steelyard.samples import read_samples, write_samples
 from steelyard.synthesize import synthesize
 
 

@@ -24,9 +24,9 @@ from steelyard.core.requests import Ask
 from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset_builder import EvalDatasetBuilder
 from steelyard.demo import load
+from steelyard.io.samples import read_samples
 from steelyard.judge import script
 from steelyard.placing import flatten
-from steelyard.samples import read_samples
 from steelyard.synthesize import plan_synthesis, synthesize
 
 Serve = Callable[..., Server]

@@ -94,7 +94,7 @@ def evaluate(
     """
     from ..evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
     from ..gate import exit_code, rules
-    from ..samples import read_samples
+    from ..io.samples import read_samples
     from ..weighing import Weighing
 
     check_format(output_format, FORMATS)

@@ -19,7 +19,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from ..config import Config
-    from ..folder import Folder
+    from ..io.storage import Folder
     from ..parts import Manifest
     from ..run_config import Outcome
 
@@ -75,7 +75,7 @@ class Job:
 
     def folder(self) -> Folder:
         """Where the job is. That Ray is missing is said before anything is planned."""
-        from ..folder import folder_at
+        from ..io.storage import folder_at
 
         if self.address is not None:
             from ..ray_cluster import check_ray
@@ -138,7 +138,7 @@ def merge(
     Exit codes: 0 good, 1 parts are missing, 2 a threshold was missed, 3 too much failed.
     """
     from ..cluster import merge as made
-    from ..folder import folder_at
+    from ..io.storage import folder_at
     from ..parts import Manifest
     from ..run_config import held
 

@@ -83,8 +83,8 @@ def prefer(
 
 def named(paths: list[Path], fields: dict[str, str], encoding: str) -> dict[str, list[Sample]]:
     """The samples of each path under the name of its system, or of its file or folder."""
+    from ..io.samples import read_samples
     from ..report import Report
-    from ..samples import read_samples
 
     found: dict[str, list[Sample]] = {}
     for path in paths:
@@ -103,6 +103,6 @@ def named(paths: list[Path], fields: dict[str, str], encoding: str) -> dict[str,
 
 def is_report(path: Path) -> bool:
     """Whether a file begins as a report of ours does."""
-    from ..lines import peek
+    from ..io.text_files import peek
 
     return path.suffix == ".json" and b"steelyard-report/" in peek(path, 200)

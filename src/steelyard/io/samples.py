@@ -18,15 +18,15 @@ from typing import TypeAlias, TypeVar
 import msgspec
 from msgspec import structs
 
-from .case_rows import as_plain
-from .cells import escape, write_cells
-from .core.errors import InputError, InputErrors, WrongType
-from .core.records import Sample
-from .core.wording import pluralize
-from .intake import Intake
-from .lines import suffix_of, writing
+from ..core.errors import InputError, InputErrors, WrongType
+from ..core.records import Sample
+from ..core.wording import pluralize
+from .coerce import json_value
+from .csv_cells import escape, write_cells
+from .foreign_rows import as_plain
+from .row_parser import Intake
 from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
-from .values import json_value
+from .text_files import suffix_of, writing
 
 Item = TypeVar("Item")
 File: TypeAlias = "str | PathLike[str]"

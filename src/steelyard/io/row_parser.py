@@ -13,11 +13,11 @@ from typing import cast
 from msgspec import ValidationError, convert, structs
 from msgspec.json import encode
 
-from . import values as v
-from .cells import unescape
-from .core.errors import InputError, InputErrors
-from .core.records import Json, Sample, Span
-from .fields import Mapper, Plan, Source, known_as, may_list
+from ..core.errors import InputError, InputErrors
+from ..core.records import Json, Sample, Span
+from . import coerce as v
+from .columns import Mapper, Plan, Source, known_as, may_list
+from .csv_cells import unescape
 from .rows import Bad, Place, Row
 
 

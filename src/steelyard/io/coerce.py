@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from .core.records import Json
+from ..core.records import Json
 from .rows import Bad, decode_json
 
 TEXT_KEYS = ("text", "content", "page_content", "contents", "passage", "body")

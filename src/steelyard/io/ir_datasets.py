@@ -11,8 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from .core.errors import InputError, MissingExtra, UnknownName
-from .core.wording import did_you_mean
+from ..core.errors import InputError, MissingExtra, UnknownName
+from ..core.wording import did_you_mean
 
 PREFIX = "ir_datasets:"
 _BODIES = ("text", "body", "abstract", "contents", "description")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from .core.errors import MissingExtra
-from .core.records import Sample
+from ..core.errors import MissingExtra
+from ..core.records import Sample
+from .foreign_formats import ragas_row
 from .samples import read_samples
-from .testcases import ragas_row
 
 if TYPE_CHECKING:
     from ragas import EvaluationDataset

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from .core.errors import InputError
-from .lines import read_lines
+from ..core.errors import InputError
+from .text_files import read_lines
 
 _ESCAPED = re.compile(r"'*([=+\-@\t\r\n＝＋－＠]|\Z)")
 _LISTLIKE = re.compile(r"'*([=+\-@\t\r\n＝＋－＠\[]|\Z)")

@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from .core.errors import InputError
+from ..core.errors import InputError
 
 BOM = b"\xef\xbb\xbf"
 COMPRESSIONS = (".gz", ".zst", ".zstd")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from .fields import ALIASES, known_as
+from .columns import ALIASES, known_as
 from .rows import Row
 
 Fields: TypeAlias = dict[str, object]

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from .case_rows import ANY, ONE, OURS, Fields, of_deepeval, of_promptfoo
-from .core.errors import InputError
-from .core.records import Json, Sample
-from .intake import Intake
-from .lines import read_utf8, suffix_of, writing
+from ..core.errors import InputError
+from ..core.records import Json, Sample
+from .foreign_rows import ANY, ONE, OURS, Fields, of_deepeval, of_promptfoo
+from .row_parser import Intake
 from .rows import Place, Row, rows_of_file
 from .samples import samples_of
+from .text_files import read_utf8, suffix_of, writing
 
 YAML = (".yaml", ".yml")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Protocol
 from uuid import uuid4
 
-from .core.errors import InputError, MissingExtra
+from ..core.errors import InputError, MissingExtra
 
 
 class Folder(Protocol):

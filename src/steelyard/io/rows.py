@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_check
 
 import msgspec
 
-from .cells import read_cells
-from .core.errors import InputError, WrongType
-from .lines import peek, read_lines, read_utf8, suffix_of
+from ..core.errors import InputError, WrongType
+from .csv_cells import read_cells
+from .text_files import peek, read_lines, read_utf8, suffix_of
 
 Kind: TypeAlias = Literal["json", "object", "cells", "table"]
 """What the values of a row are: of JSON, of an object in memory, text cells of CSV, or cells of a typed table."""

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .core.errors import InputError, UnknownName
-from .core.wording import did_you_mean
+from ..core.errors import InputError, UnknownName
+from ..core.wording import did_you_mean
 from .rows import Bad, decode_json
 
 _NAMES = {
