@@ -38,8 +38,9 @@ COSINES = {"cosine": 1, "nearest": 1}
 
 def add_cosines(rows: list[fitting.Row], pools: list[dict[str, float]]) -> None:
     """The cosine of the question with the passage, and with its nearest sentence, by the local embedder."""
+    from steelyard.text.tokens.sentences import sentences
+
     from steelyard.local_embedder import embed_texts
-    from steelyard.sentences import sentences
     from steelyard.vectors import cosine
 
     parts = [[row["retrieved_contexts"][0], *sentences(row["retrieved_contexts"][0])] for row in rows]

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from .systems.protocols import Answerer as Answerer
     from .systems.protocols import RetrievalSystem as RetrievalSystem
     from .systems.protocols import Retriever as Retriever
-    from .text import normalize_answer as normalize_answer
+    from .text.tokens import normalize_answer as normalize_answer
     from .tied_orders import tied_orders as tied_orders
     from .trec import read_qrels as read_qrels
     from .trec import read_run as read_run
@@ -112,7 +112,7 @@ _WHERE = {
         "RETRIEVAL_METRICS",
     ),
     "metrics.overlap": ("OverlapJudge", "RAGEval", "JudgeInput", "AnswerQuality", "Judge"),
-    "text": ("normalize_answer",),
+    "text.tokens": ("normalize_answer",),
     "beir": ("read_beir", "write_beir"),
     "trec": ("read_qrels", "read_run"),
     "io.ragas_bridge": ("as_ragas_dataset",),

@@ -28,7 +28,7 @@ from .anchoring import Found, Part, find, occurrences
 from .core.records import Sample, Span
 from .core.wording import pluralize
 from .corpus import Corpus
-from .placing import Stretch, flatten
+from .text.locate import Stretch, flatten
 
 Status: TypeAlias = Literal["valid", "moved", "merged", "split", "gone"]
 STATUSES: tuple[Status, ...] = ("valid", "moved", "merged", "split", "gone")

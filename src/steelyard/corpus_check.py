@@ -12,8 +12,8 @@ from .anchoring import find
 from .anchors import Label, check_labels, summary
 from .core.records import Sample
 from .corpus import Corpus
-from .duplicates import Pair, duplicates
-from .text import words
+from .text.near_duplicates import Pair, duplicates
+from .text.tokens import words
 
 LEAST_WORDS = 5
 """A question of fewer words may stand in a corpus by chance."""

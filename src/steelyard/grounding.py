@@ -15,8 +15,8 @@ from msgspec import Struct
 from .laid import Fragment, Laid
 from .mismatches import Flag, mismatches, names
 from .passage_index import Passages, Window, passages_of, within
-from .placed import words_in
-from .sentences import sentence_spans
+from .text.sentences import sentence_spans
+from .text.word_offsets import words_in
 
 
 class Aligned(Struct, frozen=True):

@@ -23,7 +23,7 @@ from .dataset import digest_of
 from .evaluate_system import read_set
 from .io.samples import write_samples
 from .io.text_files import read_lines
-from .placing import locate
+from .text.locate import locate
 
 Verdict: TypeAlias = Literal["accept", "reject"]
 Read: TypeAlias = Callable[[str], "str | None"]

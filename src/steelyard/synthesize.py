@@ -23,7 +23,6 @@ from .core.requests import Flow
 from .core.wording import pluralize
 from .corpus import Corpus, read_corpus
 from .dataset import Dataset, EvalQuery, digest_of
-from .duplicates import Seen
 from .engine import Engine
 from .io.text_files import writing
 from .reckoning import Reckoning
@@ -35,6 +34,7 @@ from .synthesis.misspelling import misspelt
 from .synthesis.passages import Links, Passage, passages_of
 from .synthesis.planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
 from .systems.hits import hit_of
+from .text.near_duplicates import Seen
 from .trace import Cell
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from steelyard.placed import words_in
-from steelyard.text import content_words
+from steelyard.text.tokens.tokens import content_words
+from steelyard.text.tokens.word_offsets import words_in
 
 TEXTS = [
     "Dr. Ruiz paid $3.50 in St. Ives; he left at 5 p.m.",

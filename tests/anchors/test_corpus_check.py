@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.text.tokens.near_duplicates import Seen, duplicates, grams_of, likeness
 
 from steelyard.core.records import Sample
 from steelyard.corpus import Corpus
 from steelyard.corpus_check import check_set
-from steelyard.duplicates import Seen, duplicates, grams_of, likeness
 
 CORPUS = Corpus(
     "c",

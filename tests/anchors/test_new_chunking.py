@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
+from steelyard.text.tokens.locate import locate
 
 from steelyard import evaluate_rag
 from steelyard.anchors import check_labels, counts, repaired
@@ -18,7 +19,6 @@ from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset import Dataset, EvalQuery
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
-from steelyard.placing import locate
 from steelyard.set_folder import write_set
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut

@@ -7,11 +7,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.text.tokens.language import differs, language
 
 from steelyard import evaluate_rag
 from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample, Undefined
-from steelyard.language import differs, language
 from steelyard.metrics.operations import answered, cost, seconds, tokens
 from steelyard.shelf import get_metric
 from steelyard.vectors import cosine

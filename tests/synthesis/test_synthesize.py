@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from author import Author
+from steelyard.text.tokens.locate import flatten
 
 from server import Server
 from steelyard import Dataset, Sample
@@ -26,7 +27,6 @@ from steelyard.dataset_builder import EvalDatasetBuilder
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
 from steelyard.judge import script
-from steelyard.placing import flatten
 from steelyard.synthesize import plan_synthesis, synthesize
 
 Serve = Callable[..., Server]

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import evaluate_retrieval
 from steelyard.demo import load
@@ -21,7 +22,6 @@ from steelyard.synthesis.planning import Planning, assigned, shares
 from steelyard.synthesize import synthesize
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.shuffled import Shuffled
-from steelyard.text import content_words, stem
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import BenchmarkSuite, OverlapJudge, evaluate_retrieval
 from steelyard.demo import load
@@ -14,7 +15,6 @@ from steelyard.evaluate_system import evaluate_system
 from steelyard.systems.dense import Dense
 from steelyard.systems.described import Described
 from steelyard.systems.extractive import Extractive
-from steelyard.text import content_words, stem
 
 SIZE = 512
 

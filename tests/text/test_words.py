@@ -9,9 +9,8 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from steelyard.scripts import _LETTERS, _MARKS, joined, script, spaced
-from steelyard.text import content_words, stem, words
+from steelyard.text.tokens.scripts import _LETTERS, _MARKS, joined, script, spaced
+from steelyard.text.tokens.tokens import content_words, stem, words
 
 LONGEST = 20_000
 

@@ -12,7 +12,7 @@ from ..core.errors import AskFailed
 from ..core.records import Json, Sample, Undefined
 from ..core.requests import Flow, items, ratio
 from ..metric import metric
-from ..sentences import sentences
+from ..text.sentences import sentences
 from .verdicts import TOO_LONG, Finding, Steps, check, check_request, finding, located
 
 ALCE = "Gao, Yen, Yu, Chen 2023: ALCE. arXiv:2305.14627"

@@ -18,7 +18,7 @@ from ..core.errors import AskFailed, BadReply, InputError
 from ..core.records import Json, Outcome, Sample, Undefined, Value
 from ..core.requests import Flow, Prompt, ask, ratio
 from ..metric import metric
-from ..sentences import sentences
+from ..text.sentences import sentences
 from .verdicts import (
     TOO_LONG,
     Finding,

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ..core.errors import BadReply, WrongType
 from ..core.records import Sample, Undefined
 from ..metric import metric
-from ..text import content_words_of, words_of
+from ..text.tokens import content_words_of, words_of
 from .scalars import Aggregation, over_references, overlap
 
 

@@ -14,7 +14,7 @@ from msgspec import Meta
 from ..core.errors import InputError
 from ..core.records import Sample, Undefined, Value
 from ..metric import metric
-from ..text import remembered
+from ..text.tokens import remembered
 
 NEEDS = ("retrieved_contexts", "reference_contexts")
 Match: TypeAlias = Annotated[float, Meta(gt=0, le=1)]

@@ -9,8 +9,8 @@ from msgspec import Struct
 from ..core.errors import BadReply, InputError
 from ..core.records import Json, Sample, Value
 from ..core.requests import Flow, Prompt, ask, embed
-from ..language import differs
 from ..metric import Counting, metric
+from ..text.language import differs
 from ..vectors import cosine
 from .verdicts import Steps, distinct
 

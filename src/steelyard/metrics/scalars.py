@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from ..core.errors import InputError
-from ..scripts import joined
-from ..text import normal_form, token_set, tokens_of
+from ..text.scripts import joined
+from ..text.tokens import normal_form, token_set, tokens_of
 
 Aggregation: TypeAlias = Literal["best", "mean", "worst"]
 References: TypeAlias = str | Sequence[str]

@@ -20,7 +20,7 @@ from ..core.errors import InputError
 from ..core.records import Json, Sample, Span, Undefined, Value
 from ..core.validation import misfit
 from ..metric import metric
-from ..placing import Stretch, flatten, locate, shared
+from ..text.locate import Stretch, flatten, locate, shared
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..core.requests import Prompt, Requests, ask
-from ..language import differs
 from ..metrics.scalars import token_f1
-from ..text import normalize_answer
+from ..text.language import differs
+from ..text.tokens import normalize_answer
 from .kinds import Draft
 from .passages import Passage
 

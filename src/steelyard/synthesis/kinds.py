@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ..core.records import Span
 from ..core.requests import Prompt, Requests, Text, ask
-from ..placing import locate
+from ..text.locate import locate
 from .passages import Passage
 
 Kind: TypeAlias = Literal["single", "multi", "comparison", "unanswerable"]

@@ -19,8 +19,8 @@ from math import log
 from msgspec import Struct
 
 from ..core.records import Span
-from ..sentences import sentence_spans
-from ..text import content_words, stem, words
+from ..text.sentences import sentence_spans
+from ..text.tokens import content_words, stem, words
 from .passages import Passage
 
 SHORTEST_QUERY, LONGEST_QUERY, MEAN_QUERY = 2, 8, 4.0

@@ -12,11 +12,11 @@ import numpy as np
 from msgspec import Struct
 
 from ..core.records import Span
-from ..duplicates import grams_of, likeness
 from ..embedder import Embedder
-from ..sentences import sentence_spans
 from ..systems.dense import embed_all
-from ..text import content_words, stem, words
+from ..text.near_duplicates import grams_of, likeness
+from ..text.sentences import sentence_spans
+from ..text.tokens import content_words, stem, words
 
 LONGEST, SHORTEST = 1200, 60
 """Characters of a passage. Longer documents are divided between sentences; shorter passages are not asked about."""

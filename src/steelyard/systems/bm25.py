@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from ..core.errors import InputError, MissingExtra
-from ..text import content_words, stem
+from ..text.tokens import content_words, stem
 from .chunks import Passages, Results
 
 

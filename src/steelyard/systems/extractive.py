@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from math import log
 
-from ..sentences import sentences
-from ..text import content_words, stem
+from ..text.sentences import sentences
+from ..text.tokens import content_words, stem
 
 SHORT = 5
 """A sentence of fewer content words is a title or a heading, not an answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..text import content_words
+from ..text.tokens import content_words
 
 
 class Overlap:

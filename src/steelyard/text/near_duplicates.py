@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .text import words
+from .tokens import words
 
 GRAM = 5
 BANDS, ROWS = 20, 4

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from .core.package import RESOURCES
+from ..core.package import RESOURCES
 
 UNKNOWN = 0.85
 """The weight of words that are in no table: names, terms, words of other languages than English."""

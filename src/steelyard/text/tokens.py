@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .numerals import split_numbers
+from .numbers import split_numbers
 from .scripts import graphemes, script, spaced, stretches
 from .stopwords import ENGLISH
 

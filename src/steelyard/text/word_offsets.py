@@ -10,11 +10,11 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from .english import CLITICS, NUMERALS
-from .numerals import by_value
+from .english_lexicon import CLITICS, NUMERALS
+from .numbers import by_value
 from .scripts import graphemes
 from .stopwords import ENGLISH
-from .text import stem
+from .tokens import stem
 
 _ASCII = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[A-Za-z]+")
 _SHAPE = re.compile(r"d+(?:[.,]d+)*|[am]+|(?:um*)+")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from .core.package import RESOURCES
+from ..core.package import RESOURCES
 
 _NEGATIONS = """
     ain cannot denied denies deny fail failed fails hardly lack lacked lacks neither never no nobody none nor not
@@ -80,7 +80,7 @@ def likeness() -> Likeness:
     >>> "small" in likeness().opposite["big"], "larg" in likeness().alike["big"]
     (True, True)
     """
-    from .text import stem
+    from .tokens import stem
 
     alike: dict[str, set[str]] = {}
     opposite: dict[str, set[str]] = {}
