@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from steelyard.stats.intervals.logistic import model
+
 from steelyard import get_metric
 from steelyard.agree import agree
-from steelyard.calibrated import model
 from steelyard.cli.agreement import shown
 from steelyard.grounding import passages_of
 from steelyard.io.samples import read_samples

@@ -43,8 +43,9 @@ def counts_of(rows: list[fitting.Row], names: list[str], *, cosine: bool) -> lis
     """One line of counts for each reference of each row."""
     found = [[compared(row["response"], one, row["user_input"]) for one in row["reference"]] for row in rows]
     if cosine:
+        from steelyard.stats.intervals.cosine import cosine as angle
+
         from steelyard.local_embedder import embed_texts
-        from steelyard.vectors import cosine as angle
 
         texts = sorted({text for row in rows for text in [row["response"], *row["reference"]]})
         vectors = dict(zip(texts, embed_texts(texts), strict=True))

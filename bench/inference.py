@@ -20,12 +20,12 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from steelyard.stats.intervals.intervals import DegenerateData, difference_interval, interval
+from steelyard.stats.intervals.resampling import Quantile
+from steelyard.stats.intervals.significance import paired_randomisation, paired_randomisations, paired_test
 
 from steelyard.evaluate_rankings import ranking_metrics
 from steelyard.join import join
-from steelyard.resampling import Quantile
-from steelyard.significance import paired_randomisation, paired_randomisations, paired_test
-from steelyard.stats import DegenerateData, difference_interval, interval
 from steelyard.tied_orders import of_rankings
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
-from steelyard.ppi import Corrected, corrected_difference, corrected_mean
-from steelyard.stats import interval
+from steelyard.stats.intervals.intervals import interval
+from steelyard.stats.intervals.ppi import Corrected, corrected_difference, corrected_mean
 
 Pairs = tuple[np.ndarray, np.ndarray]
 Draw = Callable[[np.random.Generator, int], Pairs]

@@ -9,19 +9,19 @@ from itertools import combinations
 import numpy as np
 from msgspec.structs import replace
 
-from . import agreement
-from .agreement import Agreement, How
 from .calibration import Calibrated, Calibration, Ceiling, Share
 from .core.errors import InputError
-from .krippendorff import krippendorff_alpha
 from .labelled import Labelled, by_system, check_baseline, doubts, join
 from .labels_file import Label, read_labels
 from .namesakes import label_of
-from .pool import FloatArray, groups, passes
 from .pooling import check_tag, clusters_of
-from .ppi import Corrected, corrected_difference, corrected_mean
 from .report import MetricNote, Report
-from .stats import difference_interval, interval
+from .stats import agreement
+from .stats.agreement import Agreement, How
+from .stats.intervals import difference_interval, interval
+from .stats.krippendorff import krippendorff_alpha
+from .stats.pooling import FloatArray, groups, passes
+from .stats.ppi import Corrected, corrected_difference, corrected_mean
 from .thresholds import choose_threshold
 
 DEFAULT_THRESHOLD = 0.5

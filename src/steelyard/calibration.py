@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from .agreement import Agreement, Confusion
-from .ppi import Corrected
-from .stats import Interval
+from .stats.agreement import Agreement, Confusion
+from .stats.intervals import Interval
+from .stats.ppi import Corrected
 
 
 class Share(Struct, frozen=True):

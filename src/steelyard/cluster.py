@@ -37,13 +37,13 @@ from .judge import LLMJudge, judge_of
 from .judging import Judging, usage_of
 from .pace import Pace, Pacing
 from .parts import FORMAT, Done, Manifest, samples_of, write_parts
-from .pool import Column
 from .rank_cluster import rank_part
 from .report import Report
 from .report_check import BY_ROW, check_column
 from .report_json import decode
 from .run_config import dataset_in, embedder_in, judge_in, weighing_in
 from .segments import Segments, compact
+from .stats.pooling import Column
 from .weighing import Weighing
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from .comparison import Change, Comparison, MetricDelta, Verdict
 from .core.errors import InputError, UnknownName, within
 from .core.wording import did_you_mean
 from .namesakes import find_label, under_names_of
-from .pool import Column, FloatArray, groups, passes, rows_of, statistic_for
 from .pooling import check_tag, clusters_of
-from .power import detectable_effect
 from .reasons import reason_of
 from .repeats import delta_floor, drawn
 from .report import MetricNote, Report
-from .significance import holm, paired_test, sign_counts
-from .stats import difference_interval
+from .stats.intervals import difference_interval
+from .stats.pooling import Column, FloatArray, groups, passes, rows_of, statistic_for
+from .stats.power import detectable_effect
+from .stats.significance import holm, paired_test, sign_counts
 
 NOISE = 1e-9
 """A change below it is rounding, never a change."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from .agreement import Agreement, accuracy, spearman
 from .compare import NOISE, compare
 from .comparison import Change, MetricDelta
 from .core.errors import InputError, within
@@ -23,9 +22,10 @@ from .labelled import join
 from .labels_file import Label, read_labels
 from .namesakes import label_of
 from .plan import Plan
-from .pool import FloatArray, passes
 from .report import Report
-from .significance import paired_test
+from .stats.agreement import Agreement, accuracy, spearman
+from .stats.pooling import FloatArray, passes
+from .stats.significance import paired_test
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -13,7 +13,7 @@ from .core.errors import InputError, MissingExtra, WrongType, within
 from .core.records import Json
 from .core.requests import Vector
 from .judge import LITELLM, OPENAI, check_url, read_address, read_options, read_spelling, show_option, spell_address
-from .vectors import cosine
+from .stats.cosine import cosine
 
 __all__ = ["Embedder", "cosine", "embedder_of", "embedding_script", "what_embeds"]
 

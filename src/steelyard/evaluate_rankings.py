@@ -15,12 +15,12 @@ from .core import metric_names, wording
 from .core.errors import InputError, WrongType
 from .core.records import Qrels, Run, Sample
 from .metric import Metric
-from .pool import Column
 from .pooling import pool_report
 from .rankings import Compat, Duplicates, Missing, Rankings, Ties
 from .rankings import Undefined as UndefinedPolicy
 from .report import DatasetNote, MetricNote, Report, stamp, versions
 from .shelf import Asked, ask_for
+from .stats.pooling import Column
 from .trec import load_rankings
 
 if TYPE_CHECKING:

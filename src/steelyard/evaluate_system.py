@@ -23,10 +23,10 @@ from .io.ir_datasets import named
 from .io.samples import read_samples
 from .ledger import Ledger
 from .metric import Metric
-from .pool import Column
 from .pooling import clusters_of, pool_report
 from .purse import Allowance
 from .report import DatasetNote, Report, stamp
+from .stats.pooling import Column
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping
 from .systems.llm_answerer import LLMAnswerer

@@ -15,9 +15,9 @@ from msgspec import Struct, field
 from .core import metric_names
 from .core.errors import InputError
 from .core.records import Sample
-from .pool import passes
 from .report import MetricNote, Report
-from .stats import wilson
+from .stats.intervals import wilson
+from .stats.pooling import passes
 
 UNKNOWN = "unknown"
 RETRIEVAL = ("all", "some", "none", UNKNOWN)

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from .core.errors import InputError, WrongType, within
 from .namesakes import label_of
-from .pool import passes
 from .report import Report
+from .stats.pooling import passes
 
 GOOD, COULD_NOT_RUN, GATE_SAYS_NO, INCOMPLETE = 0, 1, 2, 3
 

@@ -20,9 +20,9 @@ from .judge import LLMJudge, judge_of
 from .ledger import Keeper, ledger_path
 from .pace import Pacing
 from .plan import Asking, Plan, absent, plan_of
-from .pool import Column
 from .reckoning import Reckoning
 from .shelf import Asked
+from .stats.pooling import Column
 
 if TYPE_CHECKING:
     from .engine import Progress

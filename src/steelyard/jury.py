@@ -16,16 +16,16 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .agreement import Agreement, accuracy
 from .core.errors import InputError
 from .core.progress import Tally
 from .core.records import Json, Usage
 from .judge import LLMJudge, judge_of
-from .krippendorff import krippendorff_alpha
-from .pool import Column, passes
 from .pooling import clusters_of, pool_report
 from .purse import Allowance
 from .report import MetricNote, Report
+from .stats.agreement import Agreement, accuracy
+from .stats.krippendorff import krippendorff_alpha
+from .stats.pooling import Column, passes
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from .core.errors import InputError
 from .core.wording import pluralize
-from .distributions import normal_cdf
 from .labels_file import Label
-from .pool import FloatArray
 from .report import Report
+from .stats.distributions import normal_cdf
+from .stats.pooling import FloatArray
 
 ODD = 0.01
 """Below this p, labelled units that score unlike the others are told of."""

@@ -14,7 +14,7 @@ from .comparison import MetricDelta
 from .core.errors import InputError
 from .core.records import Estimate
 from .report import Report
-from .significance import holm, letters, paired_test
+from .stats.significance import holm, letters, paired_test
 
 
 class Place(Struct, frozen=True):

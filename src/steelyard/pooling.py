@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from .core.errors import InputError
 from .core.records import Estimate
-from .pool import estimate, groups
 from .report import Report
+from .stats.pooling import estimate, groups
 
 
 def pool_report(

@@ -17,7 +17,6 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .bradley_terry import Strength, bradley_terry
 from .calibration import Share
 from .core.errors import InputError
 from .core.progress import Tally
@@ -27,11 +26,12 @@ from .evaluate_samples import evaluate_rag, plan_rag
 from .io.samples import read_samples
 from .metrics.preference import OTHER
 from .plan import Plan
-from .pool import groups
 from .pooling import check_tag
 from .purse import Allowance
 from .report import Report
-from .stats import interval
+from .stats.bradley_terry import Strength, bradley_terry
+from .stats.intervals import interval
+from .stats.pooling import groups
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -24,7 +24,7 @@ from msgspec import Struct
 from .core import wording
 from .core.errors import InputError
 from .core.records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
-from .pool import Column, passes
+from .stats.pooling import Column, passes
 
 if TYPE_CHECKING:
     import polars as pl

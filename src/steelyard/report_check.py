@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from .core.errors import InputError
 from .core.records import Estimate
 from .core.wording import pluralize
-from .pool import Column, FloatArray
 from .report import MetricNote, Report
+from .stats.pooling import Column, FloatArray
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from .core.errors import InputError
 from .core.records import Estimate, Json, Sample, Usage
 from .core.validation import misfit
-from .pool import Column, estimate
 from .report import FORMAT, DatasetNote, MetricNote, Report
 from .report_check import MOST, check_ids, check_report, kept_note
+from .stats.pooling import Column, estimate
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from .dataset import Dataset
 from .evaluate_system import score_collected
 from .ledger import Ledger
 from .metrics.overlap import AnswerQuality, Judge, JudgeInput
-from .pool import Column
 from .pooling import pool_report
 from .report import DatasetNote, MetricNote, Report, stamp
+from .stats.pooling import Column
 from .systems.keeping import Keeping
 from .systems.protocols import Answerer, RetrievalSystem
 

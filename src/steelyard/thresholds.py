@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from .agreement import balanced_accuracy, cohen_kappa
 from .calibration import Chosen
-from .pool import passes
+from .stats.agreement import balanced_accuracy, cohen_kappa
+from .stats.pooling import passes
 
 FEWEST = 3
 """Scores with fewer distinct values are verdicts already."""

@@ -22,7 +22,6 @@ from .core.records import Qrels, Run
 from .evaluate_rankings import DEFAULT_METRICS, ranking_metrics
 from .metric import Metric
 from .metrics import ranking
-from .pool import statistic_for
 from .rankings import (
     Compat,
     Duplicates,
@@ -38,6 +37,7 @@ from .rankings import (
     sum_by,
 )
 from .shelf import Asked
+from .stats.pooling import statistic_for
 from .trec import load_rankings
 
 if TYPE_CHECKING:

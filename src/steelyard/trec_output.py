@@ -15,8 +15,8 @@ from .core.errors import InputError
 from .metric import Metric
 from .metrics.ranking_trec import relstrings
 from .rankings import FloatArray, Rankings
-from .resampling import GEOMETRIC_FLOOR
 from .shelf import get_metric
+from .stats.resampling import GEOMETRIC_FLOOR
 
 
 def trec_eval_lines(

@@ -25,10 +25,10 @@ from .core.wording import pluralize
 from .dataset import digest_of
 from .metric import Metric
 from .plan import absent
-from .pool import Column, estimate
 from .pooling import clusters_of, pool_report
 from .report import DatasetNote, MetricNote, Report, versions
 from .shelf import Asked, ask_for, check_threshold, get_metric
+from .stats.pooling import Column, estimate
 
 if TYPE_CHECKING:
     from .embedder import Embedder

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from steelyard.stats.intervals.logistic import Model, model
 
-from steelyard.calibrated import Model, model
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import play

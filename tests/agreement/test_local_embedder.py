@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
+from steelyard.stats.intervals.cosine import cosine
 
 from steelyard import local_embedder as local
 from steelyard.core.errors import InputError
 from steelyard.core.package import RESOURCES
-from steelyard.vectors import cosine
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Json, Sample
-from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.report import DatasetNote, MetricNote, Report
 

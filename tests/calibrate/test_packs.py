@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from steelyard.stats.intervals.intervals import interval
+from steelyard.stats.intervals.ppi import corrected_mean
 
 from steelyard import evaluate_rag
-from steelyard.ppi import corrected_mean
-from steelyard.stats import interval
 
 FIELDS = ("id", "user_input", "response", "retrieved_contexts", "reference")
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from steelyard.stats.intervals.distributions import student_quantile
+from steelyard.stats.intervals.intervals import difference_interval, interval
+from steelyard.stats.intervals.ppi import Corrected, corrected_difference, corrected_mean
 
 from steelyard.core.errors import InputError
-from steelyard.distributions import student_quantile
-from steelyard.ppi import Corrected, corrected_difference, corrected_mean
-from steelyard.stats import difference_interval, interval
 
 NAN = float("nan")
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize
+from steelyard.stats.intervals.bradley_terry import bradley_terry, strengths
 
 from steelyard import script
-from steelyard.bradley_terry import bradley_terry, strengths
 from steelyard.cli import invoke
 from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 import pytest
+from steelyard.stats.intervals.pooling import Column
 
 from steelyard.compare import compare
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample
 from steelyard.gate import rules
-from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.reasons import reason_of
 from steelyard.render import comparison as render

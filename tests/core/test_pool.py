@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from steelyard.stats.intervals.pooling import Column, estimate, groups, passes
 
 from steelyard.core.errors import InputError
-from steelyard.pool import Column, estimate, groups, passes
 
 
 def column() -> Column:

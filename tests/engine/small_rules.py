@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
+from steelyard.stats.intervals.cosine import cosine
 
 from steelyard.core.requests import Flow, Numbered, Prompt, ask, embed, items, ratio
 from steelyard.engine import Cell, Engine, Result
-from steelyard.vectors import cosine
 
 
 class Claims(Struct):

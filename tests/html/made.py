@@ -8,9 +8,9 @@ from itertools import accumulate
 
 import numpy as np
 from msgspec import structs
+from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Json, Sample, Usage
-from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.report import DatasetNote, MetricNote, Report, versions
 

@@ -7,14 +7,14 @@ import re
 
 import numpy as np
 import pytest
+from steelyard.stats.intervals.intervals import wilson
+from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Sample
 from steelyard.failures import ANSWER, GROUNDED, REMEDIES, RETRIEVAL, UNKNOWN, read_documents, where_it_fails
-from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.render.where import table
 from steelyard.report import MetricNote, Report
-from steelyard.stats import wilson
 
 NAN = math.nan
 

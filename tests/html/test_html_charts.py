@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from made import made
+from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.errors import InputError, MissingExtra, UnknownName
-from steelyard.pool import Column
 from steelyard.render.charts import plot, scatter, trend
 from steelyard.render.histogram import histogram
 from steelyard.store import Kept

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from steelyard.stats.intervals.pooling import Column
 
 from steelyard.compare import compare
 from steelyard.core.records import Sample
-from steelyard.pool import Column
 from steelyard.pooling import pool_report
 from steelyard.render.html import fragment, page
 from steelyard.render.html_comparison import comparison_page

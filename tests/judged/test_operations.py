@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.stats.intervals.cosine import cosine
 from steelyard.text.tokens.language import differs, language
 
 from steelyard import evaluate_rag
@@ -14,7 +15,6 @@ from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample, Undefined
 from steelyard.metrics.operations import answered, cost, seconds, tokens
 from steelyard.shelf import get_metric
-from steelyard.vectors import cosine
 
 
 def test_operations_are_read_from_metadata() -> None:

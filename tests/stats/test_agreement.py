@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from steelyard.agreement import (
+from steelyard.stats.intervals.agreement import (
     Agreement,
     Confusion,
     accuracy,
@@ -24,9 +23,10 @@ from steelyard.agreement import (
     roc_auc,
     spearman,
 )
+from steelyard.stats.intervals.intervals import interval, wilson
+from steelyard.stats.intervals.krippendorff import krippendorff_alpha
+
 from steelyard.core.errors import InputError
-from steelyard.krippendorff import krippendorff_alpha
-from steelyard.stats import interval, wilson
 
 HUMAN = [2, 0, 2, 2, 0, 1, 1, 0, 2, 1, 0, 0]
 JUDGE = [2, 0, 1, 2, 0, 1, 0, 0, 2, 2, 0, 1]

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from steelyard.core.errors import InputError
-from steelyard.significance import (
+from steelyard.stats.intervals.significance import (
     EffectSize,
     SignCounts,
     TestResult,
@@ -29,6 +27,8 @@ from steelyard.significance import (
     sign_test,
     wilcoxon,
 )
+
+from steelyard.core.errors import InputError
 
 RNG = np.random.default_rng(11)
 ONE, OTHER = RNG.random(40), RNG.random(40)

@@ -13,7 +13,7 @@ from ..core.errors import AskFailed, BadReply, InputError
 from ..core.records import Json, Outcome, Sample, Undefined, Value
 from ..core.requests import Flow, embed, ratio
 from ..metric import Positive, metric
-from ..vectors import cosine
+from ..stats.cosine import cosine
 from .verdicts import Finding, Passages, Steps, check, claims_of, located, over_references, plain
 
 NO_CLAIMS = "no claims"

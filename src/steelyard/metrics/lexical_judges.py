@@ -13,17 +13,17 @@ from operator import itemgetter
 
 import msgspec
 
-from ..calibrated import Model, model
 from ..core.records import Json, Sample, Undefined, Value
 from ..core.requests import Flow, embed
 from ..correctness import compared
 from ..grounding import Support, nothing_found, pooled, relevance, support, verbatim
 from ..metric import metric
+from ..stats.cosine import cosine
+from ..stats.logistic import Model, model
 from ..text.sentences import sentences
 from ..text.tokens import normal_form
 from ..text.word_offsets import words_in
 from ..text.word_weights import weight
-from ..vectors import cosine
 from .lexical import NO_REFERENCE
 from .scalars import Aggregation
 

@@ -10,8 +10,8 @@ from ..core.errors import BadReply, InputError
 from ..core.records import Json, Sample, Value
 from ..core.requests import Flow, Prompt, ask, embed
 from ..metric import Counting, metric
+from ..stats.cosine import cosine
 from ..text.language import differs
-from ..vectors import cosine
 from .verdicts import Steps, distinct
 
 

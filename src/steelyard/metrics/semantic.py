@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.records import Json, Sample, Undefined, Value
 from ..core.requests import Flow, embed
 from ..metric import metric
-from ..vectors import cosine
+from ..stats.cosine import cosine
 
 
 @metric(

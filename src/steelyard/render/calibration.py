@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from ..agreement import Agreement
 from ..calibration import Calibrated, Calibration, Ceiling, Chosen, Share
 from ..core.wording import pluralize
-from ..ppi import Corrected
+from ..stats.agreement import Agreement
+from ..stats.ppi import Corrected
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span

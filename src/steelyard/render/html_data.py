@@ -21,8 +21,8 @@ from ..core import metric_names
 from ..core.errors import InputError
 from ..core.records import Json, Sample
 from ..failures import ANSWER, GROUNDED, RETRIEVAL, Failures, aligned_samples, read_documents, relevant_documents
-from ..pool import passes
 from ..report import MetricNote, Report
+from ..stats.pooling import passes
 from .html_evidence import shaped
 from .table import shown_name
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from ..core.records import Estimate, Usage
 from ..failures import aligned_samples
 from ..gate import Rule, rules
-from ..pool import Column
 from ..report import MetricNote, Report
 from ..report_check import MOST
+from ..stats.pooling import Column
 from .histogram import Histogram, histogram, place
 from .html_data import deciding, merit, states, verdicts, worst_first
 from .html_where import quoted, quoted_name

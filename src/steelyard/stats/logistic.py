@@ -9,9 +9,9 @@ from functools import cache
 import msgspec
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.package import RESOURCES
-from .core.records import Json
+from ..core.errors import InputError
+from ..core.package import RESOURCES
+from ..core.records import Json
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True):

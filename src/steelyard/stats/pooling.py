@@ -13,11 +13,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .core import metric_names, wording
-from .core.errors import InputError, UnknownName
-from .core.records import Estimate, Json, Status, Usage, Way
+from ..core import metric_names, wording
+from ..core.errors import InputError, UnknownName
+from ..core.records import Estimate, Json, Status, Usage, Way
+from .intervals import interval
 from .resampling import Quantile, Statistic, statistic_of
-from .stats import interval
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from typing import TypeAlias, TypedDict, Unpack
 import numpy as np
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.wording import pluralize
-from .correlation import KENDALL, ROC_AUC, SPEARMAN, kendall_of_many
+from ..core.errors import InputError
+from ..core.wording import pluralize
+from .intervals import Cluster, Method, interval, wilson
+from .rank_correlation import KENDALL, ROC_AUC, SPEARMAN, kendall_of_many
 from .resampling import MEAN, FloatArray, Statistic, SumStatistic
-from .stats import Cluster, Method, interval, wilson
 
 Label: TypeAlias = str | float | None
 """A category's name, a number, or a rating; None where the rater gave none."""
@@ -28,7 +28,7 @@ MANY = 300
 
 
 class How(TypedDict, total=False):
-    """How intervals are found: the arguments of ``steelyard.stats.interval``. ``cluster`` has one tag per pair."""
+    """How intervals are found: the arguments of ``steelyard.stats.intervals.interval``. ``cluster`` has one tag per pair."""
 
     confidence: float
     resamples: int

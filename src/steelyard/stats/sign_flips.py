@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.errors import InputError
+from ..core.errors import InputError
 from .resampling import FloatArray, random_bytes
 
 IntArray: TypeAlias = NDArray[np.int64]

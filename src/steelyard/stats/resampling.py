@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from .core.errors import InputError
+from ..core.errors import InputError
 
 FloatArray: TypeAlias = NDArray[np.float64]
 ByteArray: TypeAlias = NDArray[np.uint8]

@@ -16,11 +16,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
-from .core.errors import InputError
+from ..core.errors import InputError
 from .distributions import student_cdf
+from .intervals import Cluster, pairs
 from .resampling import MEAN, FloatArray, IndexArray, Statistic, SumStatistic, statistic_of, sums_by_unit, units_of
-from .stats import Cluster, pairs
-from .swaps import all_patterns, all_sums, on_grid, random_patterns, random_sums
+from .sign_flips import all_patterns, all_sums, on_grid, random_patterns, random_sums
 
 TOLERANCE = 1e-9
 """Rounding noise never counts as a difference."""

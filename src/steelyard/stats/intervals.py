@@ -27,8 +27,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
-from .core.errors import InputError
-from .core.wording import pluralize
+from ..core.errors import InputError
+from ..core.wording import pluralize
 from .distributions import normal_cdf, normal_quantile, student_quantile
 from .resampling import (
     MEAN,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .core.errors import BadReply
+from ..core.errors import BadReply
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
+from ..core.errors import InputError
 from .agreement import Agreement, How, Label, measured
-from .core.errors import InputError
 from .resampling import FloatArray, SumStatistic
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]

@@ -23,11 +23,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
-from .core.errors import InputError
-from .core.wording import pluralize
+from ..core.errors import InputError
+from ..core.wording import pluralize
 from .distributions import normal_quantile, student_quantile
+from .intervals import Cluster, wilson
 from .resampling import FloatArray, IndexArray, units_of
-from .stats import Cluster, wilson
 
 SMOOTH = 1e-9
 """Residuals whose squares add up to less are none: a straight line meets every label."""

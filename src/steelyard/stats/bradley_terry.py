@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from .core.errors import InputError
+from ..core.errors import InputError
 from .resampling import FloatArray, SumStatistic, resampled, sums_by_unit, units_of
 
 STEPS, CLOSE = 2_000, 1e-10

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .core.errors import InputError
+from ..core.errors import InputError
 from .distributions import student_quantile
 
 MOST = 10**9
