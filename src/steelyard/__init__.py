@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from .metrics.scalars import context_recall as context_recall
     from .metrics.scalars import exact_match as exact_match
     from .metrics.scalars import token_f1 as token_f1
+    from .ranking.trec.files import read_qrels as read_qrels
+    from .ranking.trec.files import read_run as read_run
     from .report import RagEvalReport as RagEvalReport
     from .report import Report as Report
     from .report import RetrievalEvalReport as RetrievalEvalReport
@@ -93,8 +95,6 @@ if TYPE_CHECKING:
     from .systems.protocols import Retriever as Retriever
     from .text.tokens import normalize_answer as normalize_answer
     from .tied_orders import tied_orders as tied_orders
-    from .trec import read_qrels as read_qrels
-    from .trec import read_run as read_run
 
 __version__ = VERSION
 
@@ -114,7 +114,7 @@ _WHERE = {
     "metrics.overlap": ("OverlapJudge", "RAGEval", "JudgeInput", "AnswerQuality", "Judge"),
     "text.tokens": ("normalize_answer",),
     "beir": ("read_beir", "write_beir"),
-    "trec": ("read_qrels", "read_run"),
+    "ranking.trec.files": ("read_qrels", "read_run"),
     "io.ragas_bridge": ("as_ragas_dataset",),
     "io.samples": ("read_samples", "write_samples"),
     "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),

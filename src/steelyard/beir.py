@@ -13,8 +13,8 @@ from .core.errors import InputError
 from .core.records import Qrels
 from .core.validation import sentence
 from .io.text_files import read_lines, writing
-from .judgements import identifier
-from .trec import File, NotFound, find_qrels, read_qrels, shown
+from .ranking.qrels import identifier
+from .ranking.trec.files import File, NotFound, find_qrels, read_qrels, shown
 
 Texts: TypeAlias = dict[str, str]
 

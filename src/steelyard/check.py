@@ -24,8 +24,8 @@ from .io.rows import Bad, decode_json, rows_of_file
 from .io.samples import CheckResult, samples_of
 from .io.text_files import Line, read_lines
 from .kinds import KINDS, kind_of
-from .trec_lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
-from .trec_numbers import number
+from .ranking.trec.lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
+from .ranking.trec.numbers import number
 
 
 def check(

@@ -22,7 +22,7 @@ from .io.rows import Bad, decode_json
 from .io.samples import gathered, given, read_samples, warned, write_samples
 from .io.text_files import read_utf8, suffix_of
 from .kinds import KINDS, kind_of, kind_to_write
-from .trec import read_qrels, read_run, write_qrels, write_run
+from .ranking.trec.files import read_qrels, read_run, write_qrels, write_run
 
 SCORES = "scores"
 """The key of metadata that holds the scores of ``retrieved_ids``."""

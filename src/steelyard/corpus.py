@@ -14,7 +14,7 @@ from .io.coerce import plain_value
 from .io.ir_datasets import Collection, named
 from .io.rows import Row, rows_of_file
 from .io.text_files import read_utf8, suffix_of
-from .judgements import identifier
+from .ranking.qrels import identifier
 
 ID_COLUMNS = ("_id", "id", "chunk_id", "doc_id", "docid", "document_id", "source")
 TEXT_COLUMNS = ("text", "contents", "content", "body", "page_content", "passage")

@@ -18,13 +18,13 @@ from .corpus import Corpus
 from .evaluate_rankings import evaluate_run
 from .evaluate_samples import evaluate_rag
 from .io.samples import write_samples
+from .ranking.trec.files import write_run
 from .report import DatasetNote, Report
 from .set_folder import write_set
 from .systems.bm25 import BM25
 from .systems.extractive import Extractive
 from .systems.overlap import Overlap
 from .systems.protocols import Retriever, document_ids
-from .trec import write_run
 
 DEPTH, READ = 50, 3
 RANKINGS = ("ndcg@10", "recall@10", "map", "mrr@10", "precision@3")

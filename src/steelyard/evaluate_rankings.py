@@ -16,12 +16,12 @@ from .core.errors import InputError, WrongType
 from .core.records import Qrels, Run, Sample
 from .metric import Metric
 from .pooling import pool_report
-from .rankings import Compat, Duplicates, Missing, Rankings, Ties
-from .rankings import Undefined as UndefinedPolicy
+from .ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
+from .ranking.rankings import Undefined as UndefinedPolicy
+from .ranking.trec.files import load_rankings
 from .report import DatasetNote, MetricNote, Report, stamp, versions
 from .shelf import Asked, ask_for
 from .stats.pooling import Column
-from .trec import load_rankings
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from .io.foreign_formats import YAML
 from .io.ir_datasets import named
 from .io.rows import FORMATS, Bad, decode_json
 from .io.text_files import peek, read_utf8, suffix_of
-from .trec_numbers import number
+from .ranking.trec.numbers import number
 
 KINDS = ("samples", "dataset", "recall", "run", "qrels", "beir", "ragas", "deepeval", "promptfoo")
 """The kinds that can be read and written. ``recall`` is another shape of a dataset, ``ragas`` one of samples."""

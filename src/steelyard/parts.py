@@ -15,7 +15,7 @@ from .core.records import Json, Sample, Usage
 from .core.validation import sentence
 from .core.wording import pluralize
 from .io.storage import Folder
-from .policy import Policy
+from .ranking.policy import Policy
 
 FORMAT = "steelyard-job/1"
 _BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text

@@ -20,15 +20,15 @@ from .core.records import Json, Usage
 from .core.validation import sentence
 from .evaluate_rankings import ranking_metrics, report_of
 from .io.storage import Folder
-from .join import Found, assemble
-from .judgements import Judgements
 from .parts import FORMAT, Done, Manifest, RankingJob
-from .policy import Policy
+from .ranking.join import Found, assemble
+from .ranking.policy import Policy
+from .ranking.qrels import Judgements
+from .ranking.trec.blocks import Odd
+from .ranking.trec.files import judgements_of
+from .ranking.trec.pieces import Piece, pieces_of
+from .ranking.trec.scan import Scan, Ungrouped, together
 from .report import Report
-from .trec import judgements_of
-from .trec_blocks import Odd
-from .trec_pieces import Piece, pieces_of
-from .trec_scan import Scan, Ungrouped, together
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -18,11 +18,11 @@ from .gate import Rule, rules
 from .io.samples import read_samples
 from .line_up import Place, line_up
 from .purse import Allowance
+from .ranking.trec.files import write_run
 from .report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
 from .system_config import LlmEntry, SystemsConfig, variants
 from .systems.making import Making
-from .trec import write_run
 
 if TYPE_CHECKING:
     from .engine import Progress

@@ -18,7 +18,7 @@ from .dataset import digest_of
 from .io.rows import Bad, decode_json
 from .io.samples import read_samples, write_samples
 from .io.text_files import read_utf8, writing
-from .trec import shown
+from .ranking.trec.files import shown
 
 FILES = ("samples.jsonl", "queries.jsonl", "qrels.tsv", "qrels/test.tsv", "corpus.jsonl")
 TOLD = "synthesis.json"

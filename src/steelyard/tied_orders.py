@@ -22,7 +22,7 @@ from .core.records import Qrels, Run
 from .evaluate_rankings import DEFAULT_METRICS, ranking_metrics
 from .metric import Metric
 from .metrics import ranking
-from .rankings import (
+from .ranking.rankings import (
     Compat,
     Duplicates,
     FloatArray,
@@ -36,9 +36,9 @@ from .rankings import (
     running,
     sum_by,
 )
+from .ranking.trec.files import load_rankings
 from .shelf import Asked
 from .stats.pooling import statistic_for
-from .trec import load_rankings
 
 if TYPE_CHECKING:
     import pandas as pd

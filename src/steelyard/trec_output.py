@@ -9,12 +9,12 @@ from operator import add
 
 import numpy as np
 
-from . import trec_names
 from .core import metric_names
 from .core.errors import InputError
 from .metric import Metric
 from .metrics.ranking_trec import relstrings
-from .rankings import FloatArray, Rankings
+from .ranking.rankings import FloatArray, Rankings
+from .ranking.trec import measure_names
 from .shelf import get_metric
 from .stats.resampling import GEOMETRIC_FLOOR
 
@@ -27,7 +27,7 @@ def trec_eval_lines(
     ``requests`` are names and groups in trec_eval's spelling or ours; measures that trec_eval lacks come last, under
     our names. Numbers have 4 decimals; with ``precision=17`` all their digits.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q1": {"a": 2.0, "b": 1.0}}, {"q1": {"b": 1}})
     >>> for line in trec_eval_lines(table, ["P.1,2", "recip_rank", "num_ret"], per_query=True):
     ...     print(line.expandtabs(1))
@@ -56,13 +56,13 @@ def _asked(requests: Iterable[str]) -> list[str | Metric]:
     """The measures of a request in the order of trec_eval's output, each once; texts stay names."""
     found: dict[str, str | Metric] = {}
     for request in requests:
-        for name in trec_names.requested(request.strip()) or (request,):
-            is_text = name.partition("(")[0] in trec_names.TEXTS
+        for name in measure_names.requested(request.strip()) or (request,):
+            is_text = name.partition("(")[0] in measure_names.TEXTS
             one = name if is_text else get_metric(name, way="ranking")
             if isinstance(one, Metric) and one.kind != "ranking":
                 raise InputError(f"{request} is no ranking metric")
             found[str(one)] = one
-    return sorted(found.values(), key=lambda one: trec_names.position(*_parts(one)))
+    return sorted(found.values(), key=lambda one: measure_names.position(*_parts(one)))
 
 
 def _parts(one: str | Metric) -> tuple[str, dict[str, metric_names.Parameter]]:
@@ -76,7 +76,7 @@ class _Printed:
 
     def __init__(self, rankings: Rankings, one: str | Metric, precision: int) -> None:
         base, params = _parts(one)
-        self.name = f"{trec_names.spelling(base, params) or str(one):<22}"
+        self.name = f"{measure_names.spelling(base, params) or str(one):<22}"
         self.only_pooled = base in ("runid", "num_q", "gmap", "gbpref")
         self.pool = one.pool if isinstance(one, Metric) else base
         self.form = "d" if self.pool == "total" else ".17g" if precision >= 17 else f"6.{precision}f"

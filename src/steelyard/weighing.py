@@ -231,7 +231,7 @@ def fill(column: Column, row: int, result: Outcome) -> None:
 
 def _ranking_column(metric: Metric, rows: Sequence[Sample]) -> Column:
     """A ranking metric over the samples' own ``retrieved_ids`` and ``relevance``."""
-    from .trec import load_rankings
+    from .ranking.trec.files import load_rankings
 
     column = Column(np.full(len(rows), math.nan))
     usable: dict[str, int] = {}

@@ -19,10 +19,10 @@ from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset import Dataset, EvalQuery
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
+from steelyard.ranking.trec.files import read_qrels, write_qrels
 from steelyard.set_folder import write_set
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut
-from steelyard.trec import read_qrels, write_qrels
 
 K = 5
 

@@ -20,8 +20,8 @@ from steelyard.corpus import Corpus
 from steelyard.dataset import Dataset, EvalQuery
 from steelyard.io.samples import read_samples, write_samples
 from steelyard.kinds import kind_of
+from steelyard.ranking.trec.files import read_qrels, read_run, write_qrels, write_run
 from steelyard.set_folder import write_set
-from steelyard.trec import read_qrels, read_run, write_qrels, write_run
 
 FULL = Sample(
     id="a",

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.beir import read_beir, write_beir
 from steelyard.core.errors import InputError
-from steelyard.trec import load_rankings
+from steelyard.ranking.trec.files import load_rankings
 
 CORPUS = '{"_id": "d1", "title": "A title", "text": "a text"}\n\n{"id": "d2", "title": "", "text": "caf\\u00e9"}\n{"_id": 3}\n'
 QUERIES = '{"_id": "q1", "text": "what?", "metadata": {"kind": "short"}}\n'

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.core.errors import InputError
-from steelyard.policy import Policy
-from steelyard.trec import load_rankings
+from steelyard.ranking.policy import Policy
+from steelyard.ranking.trec.files import load_rankings
 from steelyard.trec_output import trec_eval_lines
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

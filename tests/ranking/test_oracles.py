@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard import trec_names
-from steelyard.join import join
 from steelyard.metric import Metric
-from steelyard.policy import Policy
+from steelyard.ranking.join import join
+from steelyard.ranking.policy import Policy
+from steelyard.ranking.trec import measure_names
 from steelyard.shelf import get_metric
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
@@ -22,8 +22,8 @@ THEIRS = sorted(set(pytrec_eval.supported_measures) - TEXTS)
 
 def ours() -> dict[str, Metric]:
     """Our metrics by trec_eval's printed name."""
-    wanted = [get_metric(name, way="ranking") for one in THEIRS for name in trec_names.requested(one) or ()]
-    return {str(trec_names.spelling(one.name, one.params)): one for one in wanted}
+    wanted = [get_metric(name, way="ranking") for one in THEIRS for name in measure_names.requested(one) or ()]
+    return {str(measure_names.spelling(one.name, one.params)): one for one in wanted}
 
 
 documents = st.sampled_from([f"d{at}" for at in range(40)])

@@ -7,8 +7,8 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.join import join
-from steelyard.policy import Policy
+from steelyard.ranking.join import join
+from steelyard.ranking.policy import Policy
 
 IDS = st.sampled_from(["1", "10", "2", "d", "e", "é", "Z", "d-1", "doc"])
 SCORES = st.one_of(st.integers(0, 2).map(float), st.floats(-1, 1), st.floats(1, 1 + 1e-7))

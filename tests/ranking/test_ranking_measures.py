@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from steelyard.core.errors import InputError
-from steelyard.join import join
 from steelyard.metrics import ranking, ranking_trec
 from steelyard.metrics.ranking_scalars import (
     RETRIEVAL_METRICS,
@@ -19,8 +18,9 @@ from steelyard.metrics.ranking_scalars import (
     recall_at_k,
     reciprocal_rank,
 )
-from steelyard.policy import Policy
-from steelyard.rankings import Rankings
+from steelyard.ranking.join import join
+from steelyard.ranking.policy import Policy
+from steelyard.ranking.rankings import Rankings
 
 
 def table(order: str, grades: dict[str, float], **policy: object) -> Rankings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.core.errors import InputError
-from steelyard.trec import load_rankings
+from steelyard.ranking.trec.files import load_rankings
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")

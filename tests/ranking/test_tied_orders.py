@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from steelyard.core.errors import InputError
 from steelyard.evaluate_rankings import evaluate_run
-from steelyard.join import join
-from steelyard.policy import Policy
+from steelyard.ranking.join import join
+from steelyard.ranking.policy import Policy
+from steelyard.ranking.trec.files import write_qrels, write_run
 from steelyard.shelf import get_metric
 from steelyard.tied_orders import EXPECTED, ORDERED, UNORDERED, tied_orders
-from steelyard.trec import write_qrels, write_run
 
 CASES = [
     "precision@3", "precision", "recall@2", "recall(rel=2)@4", "f@3", "f(beta=2)", "hit@1", "hit@3", "mrr", "mrr@2",

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard import trec_blocks
 from steelyard.core.errors import InputError, WrongType
-from steelyard.join import join
-from steelyard.policy import Policy
-from steelyard.rankings import Rankings
-from steelyard.trec import load_rankings, read_qrels, read_run, write_qrels, write_run
-from steelyard.trec_blocks import ROOM, Column, Ids, Odd, Text, paired
-from steelyard.trec_numbers import numbers_of
+from steelyard.ranking.join import join
+from steelyard.ranking.policy import Policy
+from steelyard.ranking.rankings import Rankings
+from steelyard.ranking.trec import blocks
+from steelyard.ranking.trec.blocks import ROOM, Column, Ids, Odd, Text, paired
+from steelyard.ranking.trec.files import load_rankings, read_qrels, read_run, write_qrels, write_run
+from steelyard.ranking.trec.numbers import numbers_of
 
 RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2.5 t\nq2 Q0 c 1 1.0 t\n"
 QRELS = "q1 0 b 1\nq2 0 c 2\n"
@@ -80,7 +80,7 @@ def test_zstd_files_on_any_number_of_threads(tmp_path: Path) -> None:
     path, qrels = saved(tmp_path, ZSTD)
     assert found(load_rankings(path, qrels)) == PLAIN
     assert read_run(path) == {"q1": {"a": 3.5, "b": 2.5}, "q2": {"c": 1.0}}
-    show = "import sys; from steelyard.trec import load_rankings as load; print(load(*sys.argv[1:]).ranks.tolist())"
+    show = "import sys; from steelyard.ranking.trec.files import load_rankings as load; print(load(*sys.argv[1:]).ranks.tolist())"
     for threads in "1", "4":
         command = [sys.executable, "-c", show, str(path), str(qrels)]
         shown = subprocess.check_output(command, env={**os.environ, "POLARS_MAX_THREADS": threads}, text=True)
@@ -315,7 +315,7 @@ def numbers_in(texts: list[str]) -> np.ndarray:
 
 def test_long_ids_and_long_rankings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids that agree in their first forty bytes, and a query that is larger than a block."""
-    monkeypatch.setattr(trec_blocks, "BLOCK", 256)
+    monkeypatch.setattr(blocks, "BLOCK", 256)
     docs = [f"{'x' * 40}{at:05}" for at in range(500)]
     ranking = {doc: 1000.0 - at for at, doc in enumerate(docs)}
     path, qrels = tmp_path / "a.run", tmp_path / "a.qrels"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard import trec_names
 from steelyard.core import metric_names
+from steelyard.ranking.trec import measure_names
 from steelyard.shelf import get_metric
 
 
@@ -36,7 +36,7 @@ from steelyard.shelf import get_metric
 )
 def test_requests_and_printed_forms(text: str, expected: list[str]) -> None:
     """Both forms mean measures of ours, which exist."""
-    assert trec_names.canonical(text) == tuple(expected)
+    assert measure_names.canonical(text) == tuple(expected)
     assert [str(get_metric(name, way="ranking")) for name in expected] == expected
 
 
@@ -45,28 +45,28 @@ def test_requests_and_printed_forms(text: str, expected: list[str]) -> None:
 )
 def test_other_names_are_left_alone(text: str) -> None:
     """Our own notation, our own words, and what is no request."""
-    assert trec_names.canonical(text) is None
+    assert measure_names.canonical(text) is None
 
 
 def test_groups() -> None:
     """A group is its members, and what prints as text is no metric."""
-    official, everything = trec_names.canonical("official"), trec_names.canonical("all_trec")
+    official, everything = measure_names.canonical("official"), measure_names.canonical("all_trec")
     assert official is not None
     assert everything is not None
     assert official[:6] == ("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gmap")
     assert official[-9:] == tuple(f"precision@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000))
     assert len(everything) == 93
-    assert set(trec_names.canonical("set") or ()) < set(everything)
+    assert set(measure_names.canonical("set") or ()) < set(everything)
 
 
 def test_spelling_is_the_inverse() -> None:
     """What a printed form means is printed in that form."""
-    for one in trec_names.ORDER:
-        for name in trec_names.requested(one.theirs) or ():
+    for one in measure_names.ORDER:
+        for name in measure_names.requested(one.theirs) or ():
             parsed = metric_names.parse(name)
-            shown = trec_names.spelling(parsed.base, parsed.params)
+            shown = measure_names.spelling(parsed.base, parsed.params)
             assert shown is not None
-            assert trec_names.requested(shown) == (name,)
-    assert trec_names.spelling("rbp", {}) is None
-    assert trec_names.spelling("precision", {}) is None
-    assert trec_names.spelling("ndcg", {"gain": "exponential"}) is None
+            assert measure_names.requested(shown) == (name,)
+    assert measure_names.spelling("rbp", {}) is None
+    assert measure_names.spelling("precision", {}) is None
+    assert measure_names.spelling("ndcg", {"gain": "exponential"}) is None

@@ -228,8 +228,8 @@ def test_what_is_wrong_with_the_run_ends_it(
 def test_run_files_are_weighed_on_a_cluster(nodes: list[Any], tmp_path: Path) -> None:
     """Pieces of a run file in workers: the report of the file read in one go."""
     from steelyard import evaluate_run
-    from steelyard.policy import Policy
     from steelyard.rank_cluster import merge_rankings, plan_rankings
+    from steelyard.ranking.policy import Policy
     from steelyard.ray_cluster import run_on_ray
 
     run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..core.errors import InputError, within
-from ..policy import Compat, Duplicates, Missing, Policy, Ties, Undefined
+from ..ranking.policy import Compat, Duplicates, Missing, Policy, Ties, Undefined
 from . import app
 from .evaluate import check_format
 from .job import Job
@@ -93,7 +93,7 @@ def rank(
         "encoding": encoding,
     }
     if as_trec:
-        from ..trec import load_rankings
+        from ..ranking.trec.files import load_rankings
         from ..trec_output import trec_eval_lines
 
         for path in runs:
@@ -167,12 +167,12 @@ def _tied_orders(
 ) -> None:
     """The worst, the expected and the best value of every run over all orders of its ties."""
     from ..evaluate_rankings import ranking_metrics
+    from ..ranking.trec.files import load_rankings
     from ..render.latex import latex_table
     from ..render.markdown import markdown_table
     from ..render.table import aligned
     from ..render.tied_orders import FOOT, as_csv, as_json, table
     from ..tied_orders import of_rankings
-    from ..trec import load_rankings
 
     asked = ranking_metrics(wanted)
     found = []

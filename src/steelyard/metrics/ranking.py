@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..metric import NotNegative, ranking_metric
-from ..rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
+from ..ranking.rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
 
 Gain: TypeAlias = Literal["linear", "exponential"]
 TOP_EXPONENT = 1000
@@ -46,7 +46,7 @@ def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = N
     A list shorter than k still divides by k: dividing by what was returned would reward short lists. Without k it
     is the precision of all retrieved documents, and 0 if there are none.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1, "d": 1}})
     >>> precision(table, k=2).tolist(), precision(table, k=10).tolist()
     ([0.5], [0.2])
@@ -59,7 +59,7 @@ def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = N
 def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """Relevant documents in the first k, divided by R. In [0, 1]. Not capped: R, and not min(R, k), divides.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> recall(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "d": 1}}), k=10).tolist()
     [0.5]
     """
@@ -70,7 +70,7 @@ def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None
 def hit(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """1 if any of the first k documents is relevant, else 0.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})
     >>> hit(table, k=1).tolist(), hit(table, k=2).tolist()
     ([0.0], [1.0])
@@ -86,7 +86,7 @@ def f_measure(
 
     ``beta`` weighs recall. trec_eval's parameter of ``set_F`` stands in the place of beta squared: see ``set_f``.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> f_measure(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}}), k=2).round(4).tolist()
     [0.6667]
     """
@@ -107,7 +107,7 @@ def mrr(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -
 
     The name is that of the mean over queries, which is how it is known.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})
     >>> mrr(table).tolist(), mrr(table, k=1).tolist()
     ([0.5], [0.0])
@@ -126,7 +126,7 @@ def average_precision(rankings: Rankings, *, k: int | None = None, rel: Grade | 
     R divides, also with a cut-off: neither the relevant documents found nor min(R, k), which would make a system
     better by finding less.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1, "d": 1}})
     >>> average_precision(table).round(4).tolist(), average_precision(table, k=1).round(4).tolist()
     ([0.5556], [0.3333])
@@ -140,7 +140,7 @@ def average_precision(rankings: Rankings, *, k: int | None = None, rel: Grade | 
 def gmap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """``map`` whose mean over queries is geometric, values below 1e-5 counting as 1e-5: it shows the hard queries.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> gmap(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})).tolist()
     [0.5]
     """
@@ -151,7 +151,7 @@ def gmap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def rprec(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Precision at rank R. In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> rprec(join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1}})).tolist()
     [0.5]
     """
@@ -167,7 +167,7 @@ def bpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     n(d) counts the documents judged not relevant that are ranked above d, N those of the qrels. Without any above
     it a relevant document counts 1, also where none was judged not relevant; unjudged documents play no part.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> bpref(join({"q": {"x": 3.0, "u": 2.5, "a": 2.0}}, {"q": {"a": 1, "b": 1, "x": 0, "y": 0}})).tolist()
     [0.25]
     """
@@ -183,7 +183,7 @@ def bpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def gbpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """``bpref`` whose mean over queries is geometric, values below 1e-5 counting as 1e-5.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> gbpref(join({"q": {"a": 2.0}}, {"q": {"a": 1, "x": 0}})).tolist()
     [1.0]
     """
@@ -197,7 +197,7 @@ def iprec(rankings: Rankings, *, recall: float, rel: Grade | None = None) -> Flo
     It is 0 where that recall is never reached. The number of documents that make up a recall x is x R rounded up,
     a remainder below a tenth being taken for rounding noise, as trec_eval has it.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
     >>> iprec(table, recall=0.5).round(4).tolist()
     [0.6667]
@@ -226,7 +226,7 @@ def _interpolated(rankings: Rankings, level: float, rel: Grade | None) -> FloatA
 def eleven_point(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Mean of the interpolated precisions at recall 0, 0.1, … 1. In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> eleven_point(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1}})).tolist()
     [0.5]
     """
@@ -245,7 +245,7 @@ def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None,
 
     Undefined where no grade is positive.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 2}})
     >>> ndcg(table, k=10).round(4).tolist(), ndcg(table, gain="exponential", k=10).round(4).tolist()
     ([0.6199], [0.5869])
@@ -259,7 +259,7 @@ def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None,
 def dcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
     """Sum over i <= k of gain(g(i)) / log2(i + 1). At least 0, not bounded by 1; ``ndcg`` has the parameters.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> dcg(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 2, "b": 1}}), k=10).round(4).tolist()
     [2.6309]
     """
@@ -321,7 +321,7 @@ def rbp(
     ``graded=True`` puts g(i) / g_max in the place of rel(i), g_max being the highest grade of the whole qrels.
     In [0, 1]. Unjudged documents count as not relevant, so the value is a lower bound.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> rbp(join({"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}}), p=0.5).tolist()
     [0.625]
     """
@@ -339,7 +339,7 @@ def err(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     A reader who comes to a document of grade g stops with chance (2^g - 1) / 2^g_max, g_max being the highest
     grade of the whole qrels, not of the query: values of different queries then mean the same.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> err(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "b": 1}}), k=10).tolist()
     [0.625]
     """
@@ -361,7 +361,7 @@ def judged(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     A list shorter than k divides by its own length, as the question is how much of what was returned is known;
     an empty one has 0. Negative grades are judgements.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> judged(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 0}}), k=10).tolist()
     [0.5]
     """

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..join import join
-from ..judgements import identifier
-from ..policy import Policy
-from ..rankings import FloatArray, Rankings
+from ..ranking.join import join
+from ..ranking.policy import Policy
+from ..ranking.qrels import identifier
+from ..ranking.rankings import FloatArray, Rankings
 from . import ranking
 
 Relevance: TypeAlias = "Mapping[str, float] | Iterable[str]"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..metric import NotNegative, Positive, ranking_metric
-from ..rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
+from ..ranking.rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
 from .ranking import f_of, found, ndcg, precision, recall, where_relevant
 
 INFAP_EPSILON = 1e-5
@@ -23,7 +23,7 @@ def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     are relevant, s judged not relevant, p in the pool and e = 1e-5; their sum is divided by R. A negative grade
     marks, under compat, a document that is in the pool and was not judged.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> infap(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1, "x": 0}})).round(4).tolist()
     [0.5]
     """
@@ -40,7 +40,7 @@ def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def rprec_mult(rankings: Rankings, *, factor: Positive, rel: Grade | None = None) -> FloatArray:
     """Precision at rank ``factor`` times R, rounded up. In [0, 1]; 0 where that rank is 0.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> rprec_mult(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}}), factor=2).tolist()
     [0.5]
     """
@@ -55,7 +55,7 @@ def rprec_mult(rankings: Rankings, *, factor: Positive, rel: Grade | None = None
 def relative_p(rankings: Rankings, *, k: int, rel: Grade | None = None) -> FloatArray:
     """Relevant documents in the first k divided by the most that could be there, min(k, R). In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> relative_p(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}}), k=10).tolist()
     [1.0]
     """
@@ -67,7 +67,7 @@ def relative_p(rankings: Rankings, *, k: int, rel: Grade | None = None) -> Float
 def set_p(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Precision of the retrieved set: relevant retrieved / n, 0 if nothing was retrieved. In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> set_p(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}})).tolist()
     [0.5]
     """
@@ -78,7 +78,7 @@ def set_p(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def set_recall(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Recall of the retrieved set: relevant retrieved / R. In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> set_recall(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 1}})).tolist()
     [0.5]
     """
@@ -89,7 +89,7 @@ def set_recall(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def set_relative_p(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Relevant retrieved divided by the most that could be, min(n, R). In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> set_relative_p(join({"q": {"a": 3.0}}, {"q": {"a": 1, "b": 1}})).tolist()
     [1.0]
     """
@@ -101,7 +101,7 @@ def set_relative_p(rankings: Rankings, *, rel: Grade | None = None) -> FloatArra
 def set_map(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Precision times recall of the retrieved set: the average precision of a set in random order. In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> set_map(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 1}})).tolist()
     [0.25]
     """
@@ -114,7 +114,7 @@ def set_f(rankings: Rankings, *, weight: NotNegative = 1.0, rel: Grade | None = 
 
     ``weight`` is the parameter of trec_eval's ``set_F`` and stands where beta squared stands in ``f``.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> set_f(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}})).round(4).tolist()
     [0.6667]
     """
@@ -137,7 +137,7 @@ def utility(
 
     A sum of counts: not bounded, and defined also where nothing is relevant.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> utility(join({"q": {"a": 3.0, "x": 2.0, "y": 1.0}}, {"q": {"a": 1}})).tolist()
     [-1.0]
     """
@@ -154,7 +154,7 @@ def graded_gain(rankings: Rankings) -> FloatArray:
     C(i) is the gain up to rank i and I(i) that of an ideal ranking, in which each rank after the last relevant
     document adds 1: documents are discounted by how far the ranking lags behind the ideal, not by their rank.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> graded_gain(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1}})).round(4).tolist()
     [0.6309]
     """
@@ -170,7 +170,7 @@ def graded_gain(rankings: Rankings) -> FloatArray:
 def binary_gain(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Mean over the R relevant documents of 1 / log2(2 + documents above that are not relevant). In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> binary_gain(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1}})).round(4).tolist()
     [0.6309]
     """
@@ -187,7 +187,7 @@ def rndcg(rankings: Rankings) -> FloatArray:
     An ideal ranking has its documents of the highest grade first, then those of the next: ndcg is taken at the end
     of each grade present, and over the whole list too if it is longer than R + 1.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> rndcg(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"x": 1, "a": 2}})).round(4).tolist()
     [0.6799]
     """
@@ -209,7 +209,7 @@ def rndcg(rankings: Rankings) -> FloatArray:
 def ndcg_rel(rankings: Rankings) -> FloatArray:
     """Mean over the relevant documents of ndcg at their ranks; ndcg of the whole list for those missed. In [0, 1].
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> ndcg_rel(join({"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})).round(4).tolist()
     [0.9599]
     """
@@ -241,7 +241,7 @@ def _ideal_at(rankings: Rankings, ranks: IntArray, sums: FloatArray) -> FloatArr
 def num_q(rankings: Rankings) -> FloatArray:
     """1 for each query: its total is the number of queries.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> num_q(join({"q": {"a": 3.0}}, {"q": {"a": 1}})).tolist()
     [1.0]
     """
@@ -252,7 +252,7 @@ def num_q(rankings: Rankings) -> FloatArray:
 def num_ret(rankings: Rankings) -> FloatArray:
     """Documents retrieved; pooled as a total.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> num_ret(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}})).tolist()
     [2.0]
     """
@@ -263,7 +263,7 @@ def num_ret(rankings: Rankings) -> FloatArray:
 def num_rel(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """R, the relevant documents of the qrels; pooled as a total.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> num_rel(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 2}}), rel=2).tolist()
     [1.0]
     """
@@ -274,7 +274,7 @@ def num_rel(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def num_rel_ret(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Relevant documents retrieved; pooled as a total.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> num_rel_ret(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 2}})).tolist()
     [1.0]
     """
@@ -285,7 +285,7 @@ def num_rel_ret(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def num_nonrel_judged_ret(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Documents retrieved that were judged not relevant; pooled as a total.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> num_nonrel_judged_ret(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "x": 0}})).tolist()
     [1.0]
     """
@@ -296,7 +296,7 @@ def relstrings(rankings: Rankings, *, length: int = 10) -> list[str]:
     """The first grades of each ranking as text, quoted: a digit, ``>`` above 9, ``-`` unjudged, ``.`` or ``<`` for
     -1 and less.
 
-    >>> from steelyard.join import join
+    >>> from steelyard.ranking.join import join
     >>> relstrings(join({"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, {"q": {"a": 2, "b": 0}}))
     ["'2-0'"]
     """

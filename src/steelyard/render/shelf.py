@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-from .. import trec_names
 from ..core.metric_names import Parameter, show
 from ..core.wording import pluralize
 from ..metric import Metric
+from ..ranking.trec import measure_names
 from ..shelf import GROUPS, ask_for, every, get_metric
 from .markdown import markdown_table
 from .table import Table, aligned
@@ -32,7 +32,7 @@ def _ours(text: str) -> str:
 
 def definition(name: str) -> str:
     """All that is known of a metric, in each of its ways; of a group, its members."""
-    if name.strip().casefold() in {*GROUPS, *trec_names.GROUPS}:
+    if name.strip().casefold() in {*GROUPS, *measure_names.GROUPS}:
         return _group(name.strip().casefold())
     found = get_metric(name)
     ways = [one for one in every() if one.name == found.name]

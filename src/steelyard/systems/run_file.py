@@ -7,7 +7,7 @@ from os import PathLike
 
 from ..core.errors import InputError
 from ..core.records import Run
-from ..trec import read_run
+from ..ranking.trec.files import read_run
 
 
 class RunFile:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .core.errors import InputError, WrongType
-from .core.records import Qrels, Run
-from .io.ir_datasets import Collection, named
-from .io.text_files import writing
-from .join import Found, assemble, join
-from .judgements import Judgements
-from .policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
-from .rankings import Rankings
-from .tables import is_table, table_rows
-from .trec_blocks import (
+from ...core.errors import InputError, WrongType
+from ...core.records import Qrels, Run
+from ...io.ir_datasets import Collection, named
+from ...io.text_files import writing
+from ..dataframes import is_table, table_rows
+from ..join import Found, assemble, join
+from ..policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
+from ..qrels import Judgements
+from ..rankings import Rankings
+from .blocks import (
     ROOM,
     Column,
     Ids,
@@ -37,10 +37,10 @@ from .trec_blocks import (
     whole_queries,
     whole_text,
 )
-from .trec_lines import Layout, Row, qrels_rows, run_rows, table_of
-from .trec_numbers import numbers_of
-from .trec_pieces import pieces_of
-from .trec_scan import Ungrouped, scan_pieces, scan_run
+from .lines import Layout, Row, qrels_rows, run_rows, table_of
+from .numbers import numbers_of
+from .pieces import pieces_of
+from .scan import Ungrouped, scan_pieces, scan_run
 
 if TYPE_CHECKING:
     import pandas as pd

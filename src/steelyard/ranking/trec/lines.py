@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .core.errors import InputError
-from .io.text_files import Line, read_lines
-from .trec_numbers import is_endless, number
+from ...core.errors import InputError
+from ...io.text_files import Line, read_lines
+from .numbers import is_endless, number
 
 RUN_LINE = "query Q0 document rank score run"
 QRELS_LINE = "query 0 document grade"

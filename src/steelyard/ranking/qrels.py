@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.errors import InputError, WrongType
-from .core.records import Qrels
+from ..core.errors import InputError, WrongType
+from ..core.records import Qrels
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

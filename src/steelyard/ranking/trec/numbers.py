@@ -7,8 +7,8 @@ from math import isfinite, isinf
 import msgspec
 import numpy as np
 
-from .judgements import FloatArray
-from .trec_blocks import LOW_BYTES, Column, Odd, Text, Words
+from ..qrels import FloatArray
+from .blocks import LOW_BYTES, Column, Odd, Text, Words
 
 HIGH_BYTES = ~LOW_BYTES[::-1]
 

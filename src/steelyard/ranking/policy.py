@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, TypeAlias
 
-from .core.errors import InputError
+from ..core.errors import InputError
 
 Grade: TypeAlias = int | float
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from .core.errors import InputError
-from .io.text_files import BOM
-from .trec_blocks import BLOCK, Reader
+from ...core.errors import InputError
+from ...io.text_files import BOM
+from .blocks import BLOCK, Reader
 
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 

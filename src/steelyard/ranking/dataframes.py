@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
-from .core.errors import InputError
-from .judgements import identifier, numbers
-from .trec_lines import Row
+from ..core.errors import InputError
+from .qrels import identifier, numbers
+from .trec.lines import Row
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.errors import InputError
-from .io.text_files import BOM, open_bytes, read_lines
-from .judgements import BoolArray, IntArray
+from ...core.errors import InputError
+from ...io.text_files import BOM, open_bytes, read_lines
+from ..qrels import BoolArray, IntArray
 
 Words: TypeAlias = NDArray[np.uint64]
 Reader: TypeAlias = Callable[[memoryview], int]

@@ -28,8 +28,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .judgements import BoolArray, FloatArray, IntArray
 from .policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
+from .qrels import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "BoolArray", "Compat", "Counts", "Duplicates", "FloatArray", "Grade", "IntArray", "Missing", "Policy",

@@ -17,10 +17,10 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.errors import InputError, WrongType
-from .core.records import Qrels, Run
-from .judgements import BoolArray, IntArray, Judgements, identifier, numbers
+from ..core.errors import InputError, WrongType
+from ..core.records import Qrels, Run
 from .policy import Policy
+from .qrels import BoolArray, IntArray, Judgements, identifier, numbers
 from .rankings import Counts, Rankings
 
 Scores: TypeAlias = NDArray[np.floating]

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from .join import Found, place, single
-from .judgements import BoolArray, FloatArray, IntArray, Judgements
-from .policy import Policy
-from .trec_blocks import Block, Column, Ids, Odd, Reader, Text, Words, whole_queries
-from .trec_numbers import numbers_of
+from ..join import Found, place, single
+from ..policy import Policy
+from ..qrels import BoolArray, FloatArray, IntArray, Judgements
+from .blocks import Block, Column, Ids, Odd, Reader, Text, Words, whole_queries
+from .numbers import numbers_of
 
 _QUERY_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
