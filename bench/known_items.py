@@ -20,8 +20,8 @@ from scipy.stats import kendalltau
 
 import steelyard
 from steelyard.core.records import Qrels
-from steelyard.corpus import read_corpus
-from steelyard.dataset import Dataset
+from steelyard.datasets.corpus import read_corpus
+from steelyard.datasets.dataset import Dataset
 from steelyard.evaluate_rankings import evaluate_run
 from steelyard.synthesize import synthesize
 from steelyard.systems.bm25 import BM25

@@ -10,9 +10,9 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from steelyard.corpus import Corpus
+from steelyard.datasets.corpus import Corpus
+from steelyard.datasets.folder import write_set
 from steelyard.demo import load
-from steelyard.set_folder import write_set
 from steelyard.systems.bm25 import BM25
 
 demo = load()

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from .core.version import VERSION
 
 if TYPE_CHECKING:
-    from .beir import read_beir as read_beir
-    from .beir import write_beir as write_beir
     from .calibrate import calibrate as calibrate
     from .calibration import Calibration as Calibration
     from .compare import compare as compare
@@ -45,9 +43,11 @@ if TYPE_CHECKING:
     from .core.requests import embed as embed
     from .core.requests import play as play
     from .core.requests import ratio as ratio
-    from .dataset import Dataset as Dataset
-    from .dataset import EvalQuery as EvalQuery
     from .dataset_builder import EvalDatasetBuilder as EvalDatasetBuilder
+    from .datasets.beir import read_beir as read_beir
+    from .datasets.beir import write_beir as write_beir
+    from .datasets.dataset import Dataset as Dataset
+    from .datasets.dataset import EvalQuery as EvalQuery
     from .evaluate_rankings import aevaluate_retrieval as aevaluate_retrieval
     from .evaluate_rankings import aevaluate_run as aevaluate_run
     from .evaluate_rankings import evaluate_retrieval as evaluate_retrieval
@@ -113,12 +113,12 @@ _WHERE = {
     ),
     "metrics.overlap": ("OverlapJudge", "RAGEval", "JudgeInput", "AnswerQuality", "Judge"),
     "text.tokens": ("normalize_answer",),
-    "beir": ("read_beir", "write_beir"),
+    "datasets.beir": ("read_beir", "write_beir"),
     "ranking.trec.files": ("read_qrels", "read_run"),
     "io.ragas_bridge": ("as_ragas_dataset",),
     "io.samples": ("read_samples", "write_samples"),
     "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
-    "dataset": ("Dataset", "EvalQuery"),
+    "datasets.dataset": ("Dataset", "EvalQuery"),
     "dataset_builder": ("EvalDatasetBuilder",),
     "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
     "calibrate": ("calibrate",),

@@ -11,16 +11,16 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .beir import read_beir
 from .core.package import RESOURCES
 from .core.records import Sample, Span
-from .corpus import Corpus
+from .datasets.beir import read_beir
+from .datasets.corpus import Corpus
+from .datasets.folder import write_set
 from .evaluate_rankings import evaluate_run
 from .evaluate_samples import evaluate_rag
 from .io.samples import write_samples
 from .ranking.trec.files import write_run
 from .report import DatasetNote, Report
-from .set_folder import write_set
 from .systems.bm25 import BM25
 from .systems.extractive import Extractive
 from .systems.overlap import Overlap

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from .dataset import Dataset
+    from .datasets.dataset import Dataset
 
     Table: TypeAlias = pl.DataFrame | pd.DataFrame
 
@@ -303,7 +303,7 @@ def _digest(rankings: Rankings) -> str:
 
 def _asked(qrels: Qrels | Dataset, queries: Mapping[str, str] | None) -> tuple[Qrels, Mapping[str, str]]:
     """Judgements and texts of queries, which a Dataset holds both."""
-    from .dataset import Dataset
+    from .datasets.dataset import Dataset
 
     if isinstance(qrels, Dataset):
         judged: Qrels = qrels.qrels

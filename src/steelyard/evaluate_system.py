@@ -17,7 +17,7 @@ from .collect import Collected, collect
 from .core.errors import InputError
 from .core.progress import Tally
 from .core.records import Sample, Span, Usage
-from .dataset import Dataset, digest_of
+from .datasets.dataset import Dataset, digest_of
 from .evaluate_samples import evaluate_rag
 from .io.ir_datasets import named
 from .io.samples import read_samples

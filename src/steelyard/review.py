@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from .core.errors import InputError
 from .core.records import Sample
 from .core.wording import pluralize
-from .dataset import digest_of
+from .datasets.dataset import digest_of
 from .evaluate_system import read_set
 from .io.samples import write_samples
 from .io.text_files import read_lines

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from .config import settings
 from .core.errors import InputError
 from .core.progress import Tally
-from .corpus import Corpus, read_corpus
-from .dataset import digest_of
+from .datasets.corpus import Corpus, read_corpus
+from .datasets.dataset import digest_of
 from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
 from .io.samples import read_samples

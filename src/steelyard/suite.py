@@ -16,7 +16,7 @@ from .calls import PLAIN, Patience, call_all
 from .collect import Collected, Stage, collect
 from .core.errors import InputError, WrongType, reason_of
 from .core.records import Json, Sample
-from .dataset import Dataset
+from .datasets.dataset import Dataset
 from .evaluate_system import score_collected
 from .ledger import Ledger
 from .metrics.overlap import AnswerQuality, Judge, JudgeInput

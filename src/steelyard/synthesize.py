@@ -21,12 +21,12 @@ from .core.errors import AskFailed, BadReply, InputError, reason_of
 from .core.records import Json, Sample, Span, Undefined, Usage, Value
 from .core.requests import Flow
 from .core.wording import pluralize
-from .corpus import Corpus, read_corpus
-from .dataset import Dataset, EvalQuery, digest_of
+from .datasets.corpus import Corpus, read_corpus
+from .datasets.dataset import Dataset, EvalQuery, digest_of
+from .datasets.folder import TOLD, write_set
 from .engine import Engine
 from .io.text_files import writing
 from .reckoning import Reckoning
-from .set_folder import TOLD, write_set
 from .synthesis.filters import DUPLICATE, plain_refusal, refusal, rehearse
 from .synthesis.kinds import OF_TWO, Draft, draft
 from .synthesis.known_items import Salience, known_item

@@ -22,7 +22,7 @@ from .core.metric_names import Parameter
 from .core.records import Estimate, Outcome, Sample, Undefined, Value
 from .core.requests import outcome
 from .core.wording import pluralize
-from .dataset import digest_of
+from .datasets.dataset import digest_of
 from .metric import Metric
 from .plan import absent
 from .pooling import clusters_of, pool_report

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steelyard.text.tokens.locate import flatten
 
-from steelyard.anchoring import find, occurrences
-from steelyard.anchors import Label, check_labels, counts, repaired, summary, text_digest
 from steelyard.core.records import Sample, Span
-from steelyard.corpus import Corpus
+from steelyard.datasets.anchors import Label, check_labels, counts, repaired, summary, text_digest
+from steelyard.datasets.corpus import Corpus
+from steelyard.datasets.locate_evidence import find, occurrences
 
 TOWER = "The tower was built of granite. It stands on a reef far out in the sea. Waves go over it in winter."
 LENS = "The lens was made in Paris by Fresnel. It turns on mercury. One man can turn it."

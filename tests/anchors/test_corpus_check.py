@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from steelyard.text.tokens.near_duplicates import Seen, duplicates, grams_of, likeness
 
 from steelyard.core.records import Sample
-from steelyard.corpus import Corpus
-from steelyard.corpus_check import check_set
+from steelyard.datasets.check_labels import check_set
+from steelyard.datasets.corpus import Corpus
 
 CORPUS = Corpus(
     "c",

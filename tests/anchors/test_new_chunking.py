@@ -11,16 +11,16 @@ from msgspec.structs import replace
 from steelyard.text.tokens.locate import locate
 
 from steelyard import evaluate_rag
-from steelyard.anchors import check_labels, counts, repaired
 from steelyard.cli import invoke
 from steelyard.collect import collect
 from steelyard.core.records import Sample, Span
-from steelyard.corpus import Corpus, read_corpus
-from steelyard.dataset import Dataset, EvalQuery
+from steelyard.datasets.anchors import check_labels, counts, repaired
+from steelyard.datasets.corpus import Corpus, read_corpus
+from steelyard.datasets.dataset import Dataset, EvalQuery
+from steelyard.datasets.folder import write_set
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
 from steelyard.ranking.trec.files import read_qrels, write_qrels
-from steelyard.set_folder import write_set
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut
 

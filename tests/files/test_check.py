@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.beir import write_beir
-from steelyard.check import check
 from steelyard.core.errors import UnknownName
 from steelyard.core.records import Sample
+from steelyard.datasets.beir import write_beir
+from steelyard.datasets.check import check
 from steelyard.io.samples import write_samples
 
 

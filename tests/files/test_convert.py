@@ -12,16 +12,16 @@ from any_samples import sets, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.beir import read_beir, write_beir
-from steelyard.convert import convert
 from steelyard.core.errors import InputError, UnknownName
 from steelyard.core.records import Sample, Span
-from steelyard.corpus import Corpus
-from steelyard.dataset import Dataset, EvalQuery
+from steelyard.datasets.beir import read_beir, write_beir
+from steelyard.datasets.convert import convert
+from steelyard.datasets.corpus import Corpus
+from steelyard.datasets.dataset import Dataset, EvalQuery
+from steelyard.datasets.detect_format import kind_of
+from steelyard.datasets.folder import write_set
 from steelyard.io.samples import read_samples, write_samples
-from steelyard.kinds import kind_of
 from steelyard.ranking.trec.files import read_qrels, read_run, write_qrels, write_run
-from steelyard.set_folder import write_set
 
 FULL = Sample(
     id="a",

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.core.errors import InputError
 from steelyard.core.records import Span
-from steelyard.corpus import read_corpus
+from steelyard.datasets.corpus import read_corpus
 
 
 def test_a_folder_of_texts(tmp_path: Path) -> None:

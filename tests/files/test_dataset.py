@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from steelyard.beir import write_beir
 from steelyard.core.errors import InputError, InputErrors, WrongType
 from steelyard.core.records import Sample, Span
-from steelyard.dataset import Dataset, EvalQuery, digest_of
+from steelyard.datasets.beir import write_beir
+from steelyard.datasets.dataset import Dataset, EvalQuery, digest_of
 from steelyard.io.samples import read_samples, write_samples
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(

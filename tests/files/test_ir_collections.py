@@ -11,7 +11,7 @@ import pytest
 from steelyard import Dataset, evaluate_run
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError, MissingExtra, UnknownName
-from steelyard.corpus import read_corpus
+from steelyard.datasets.corpus import read_corpus
 from steelyard.io.ir_datasets import Collection, named
 
 PACKAGE = """

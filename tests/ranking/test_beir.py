@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.beir import read_beir, write_beir
 from steelyard.core.errors import InputError
+from steelyard.datasets.beir import read_beir, write_beir
 from steelyard.ranking.trec.files import load_rankings
 
 CORPUS = '{"_id": "d1", "title": "A title", "text": "a text"}\n\n{"id": "d2", "title": "", "text": "caf\\u00e9"}\n{"_id": 3}\n'

@@ -22,8 +22,8 @@ from steelyard import Dataset, Sample
 from steelyard.cli import invoke
 from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.requests import Ask
-from steelyard.corpus import Corpus, read_corpus
 from steelyard.dataset_builder import EvalDatasetBuilder
+from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
 from steelyard.judge import script

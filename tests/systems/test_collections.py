@@ -11,10 +11,10 @@ import yaml
 
 from steelyard import evaluate_run
 from steelyard.cli import invoke
-from steelyard.corpus import Corpus, read_corpus
-from steelyard.dataset import Dataset
+from steelyard.datasets.corpus import Corpus, read_corpus
+from steelyard.datasets.dataset import Dataset
+from steelyard.datasets.folder import write_set
 from steelyard.report import Report
-from steelyard.set_folder import write_set
 
 
 @pytest.mark.parametrize("name", ["vaswani", "factcheck_evidence"])

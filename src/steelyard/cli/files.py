@@ -12,7 +12,7 @@ from . import app
 from .options import Encoding, Fields, Overwrite, check_free, pairs
 
 if TYPE_CHECKING:
-    from ..convert import Contents
+    from ..datasets.convert import Contents
 
 
 @app.command("check")
@@ -34,8 +34,8 @@ def check(
     With --corpus every label (document, chunk or span) is valid, moved, merged, split or gone, and --repair re-anchors
     what is certain. Exit code 1 where there is a problem left.
     """
-    from ..check import check as look
     from ..core.wording import pluralize
+    from ..datasets.check import check as look
 
     if corpus is None and (was is not None or repair is not None):
         raise InputError("--was and --repair go with --corpus")
@@ -71,13 +71,13 @@ def _against(
     encoding: str,
 ) -> int:
     """Hold sets against a corpus; how many labels are not valid, or could not be repaired."""
-    from ..anchors import repaired
-    from ..convert import write_contents
     from ..core.wording import pluralize
-    from ..corpus import read_corpus
-    from ..corpus_check import check_set
-    from ..dataset import Dataset, EvalQuery
-    from ..set_folder import write_set
+    from ..datasets.anchors import repaired
+    from ..datasets.check_labels import check_set
+    from ..datasets.convert import write_contents
+    from ..datasets.corpus import read_corpus
+    from ..datasets.dataset import Dataset, EvalQuery
+    from ..datasets.folder import write_set
 
     if repair is not None and len(paths) > 1:
         raise InputError("--repair writes one set: give one")
@@ -106,7 +106,7 @@ def _against(
 
 def _labelled(path: Path, fields: dict[str, str] | None, encoding: str) -> Contents:
     """What a set holds, in whatever format: samples, a dataset, qrels, a folder."""
-    from ..convert import Contents, read_contents
+    from ..datasets.convert import Contents, read_contents
     from ..evaluate_system import read_set
 
     if (path / "samples.jsonl").is_file():
@@ -128,7 +128,7 @@ def convert(
     encoding: Encoding = "utf-8",
 ) -> None:
     """Change the format of a file, without loss, or with a list of what the target cannot hold."""
-    from ..convert import convert as change
+    from ..datasets.convert import convert as change
 
     check_free(target, overwrite=overwrite)
     lost = change(

@@ -55,8 +55,8 @@ def synth(
     Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
     """
     from ..core.wording import pluralize
-    from ..corpus import read_corpus
-    from ..set_folder import check_free as check_set
+    from ..datasets.corpus import read_corpus
+    from ..datasets.folder import check_free as check_set
     from ..synthesis.planning import job_of
     from ..synthesize import check_out, plan_synthesis, synthesize
 

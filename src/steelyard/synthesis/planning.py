@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..core.errors import InputError, UnknownName
 from ..core.wording import did_you_mean
-from ..corpus import Corpus
+from ..datasets.corpus import Corpus
 from ..embedder import Embedder, embedder_of
 from ..judge import LLMJudge, judge_of
 from .kinds import KINDS, OF_TWO, STYLES

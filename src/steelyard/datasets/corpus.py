@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from .core.errors import InputError
-from .core.records import Span
-from .core.wording import pluralize
-from .io.coerce import plain_value
-from .io.ir_datasets import Collection, named
-from .io.rows import Row, rows_of_file
-from .io.text_files import read_utf8, suffix_of
-from .ranking.qrels import identifier
+from ..core.errors import InputError
+from ..core.records import Span
+from ..core.wording import pluralize
+from ..io.coerce import plain_value
+from ..io.ir_datasets import Collection, named
+from ..io.rows import Row, rows_of_file
+from ..io.text_files import read_utf8, suffix_of
+from ..ranking.qrels import identifier
 
 ID_COLUMNS = ("_id", "id", "chunk_id", "doc_id", "docid", "document_id", "source")
 TEXT_COLUMNS = ("text", "contents", "content", "body", "page_content", "passage")

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .text.locate import Stretch, flatten
+from ..text.locate import Stretch, flatten
 
 PROBE = 20
 """Characters by which evidence is looked for; a part that is shorter is found only beside another part."""

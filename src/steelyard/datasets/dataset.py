@@ -18,17 +18,17 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
+from ..core.errors import InputError, InputErrors, WrongType
+from ..core.records import Json, Qrels, Sample, Span
+from ..core.wording import pluralize
+from ..io import coerce
+from ..io.columns import known_as
+from ..io.ir_datasets import PREFIX, Collection, named
+from ..io.row_parser import Intake
+from ..io.rows import Bad, Place, Row, decode_json, rows_of_file
+from ..io.samples import gathered, warned, write_samples
+from ..io.text_files import read_utf8, suffix_of, writing
 from .beir import read_beir
-from .core.errors import InputError, InputErrors, WrongType
-from .core.records import Json, Qrels, Sample, Span
-from .core.wording import pluralize
-from .io import coerce
-from .io.columns import known_as
-from .io.ir_datasets import PREFIX, Collection, named
-from .io.row_parser import Intake
-from .io.rows import Bad, Place, Row, decode_json, rows_of_file
-from .io.samples import gathered, warned, write_samples
-from .io.text_files import read_utf8, suffix_of, writing
 
 File: TypeAlias = "str | PathLike[str]"
 Shape: TypeAlias = Literal["steelyard", "recall"]

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from .core.errors import InputError
-from .core.records import Qrels
-from .core.validation import sentence
-from .io.text_files import read_lines, writing
-from .ranking.qrels import identifier
-from .ranking.trec.files import File, NotFound, find_qrels, read_qrels, shown
+from ..core.errors import InputError
+from ..core.records import Qrels
+from ..core.validation import sentence
+from ..io.text_files import read_lines, writing
+from ..ranking.qrels import identifier
+from ..ranking.trec.files import File, NotFound, find_qrels, read_qrels, shown
 
 Texts: TypeAlias = dict[str, str]
 

@@ -8,12 +8,12 @@ from statistics import median
 
 from msgspec import Struct, field
 
-from .anchoring import find
+from ..core.records import Sample
+from ..text.near_duplicates import Pair, duplicates
+from ..text.tokens import words
 from .anchors import Label, check_labels, summary
-from .core.records import Sample
 from .corpus import Corpus
-from .text.near_duplicates import Pair, duplicates
-from .text.tokens import words
+from .locate_evidence import find
 
 LEAST_WORDS = 5
 """A question of fewer words may stand in a corpus by chance."""

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from .core.errors import InputError
-from .core.records import Sample
+from ..core.errors import InputError
+from ..core.records import Sample
+from ..io.rows import Bad, decode_json
+from ..io.samples import read_samples, write_samples
+from ..io.text_files import read_utf8, writing
+from ..ranking.trec.files import shown
 from .corpus import Corpus
 from .dataset import digest_of
-from .io.rows import Bad, decode_json
-from .io.samples import read_samples, write_samples
-from .io.text_files import read_utf8, writing
-from .ranking.trec.files import shown
 
 FILES = ("samples.jsonl", "queries.jsonl", "qrels.tsv", "qrels/test.tsv", "corpus.jsonl")
 TOLD = "synthesis.json"

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
+from ..core.errors import InputError, UnknownName
+from ..core.records import Sample
+from ..core.wording import did_you_mean, pluralize
+from ..io.foreign_formats import YAML, read_cases, write_cases
+from ..io.row_parser import Intake
+from ..io.rows import Bad, decode_json
+from ..io.samples import gathered, given, read_samples, warned, write_samples
+from ..io.text_files import read_utf8, suffix_of
+from ..ranking.trec.files import read_qrels, read_run, write_qrels, write_run
 from .beir import read_beir, write_beir, write_qrels_tsv
-from .core.errors import InputError, UnknownName
-from .core.records import Sample
-from .core.wording import did_you_mean, pluralize
 from .dataset import Dataset, EvalQuery, write_dataset
-from .io.foreign_formats import YAML, read_cases, write_cases
-from .io.row_parser import Intake
-from .io.rows import Bad, decode_json
-from .io.samples import gathered, given, read_samples, warned, write_samples
-from .io.text_files import read_utf8, suffix_of
-from .kinds import KINDS, kind_of, kind_to_write
-from .ranking.trec.files import read_qrels, read_run, write_qrels, write_run
+from .detect_format import KINDS, kind_of, kind_to_write
 
 SCORES = "scores"
 """The key of metadata that holds the scores of ``retrieved_ids``."""

@@ -24,11 +24,11 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .anchoring import Found, Part, find, occurrences
-from .core.records import Sample, Span
-from .core.wording import pluralize
+from ..core.records import Sample, Span
+from ..core.wording import pluralize
+from ..text.locate import Stretch, flatten
 from .corpus import Corpus
-from .text.locate import Stretch, flatten
+from .locate_evidence import Found, Part, find, occurrences
 
 Status: TypeAlias = Literal["valid", "moved", "merged", "split", "gone"]
 STATUSES: tuple[Status, ...] = ("valid", "moved", "merged", "split", "gone")

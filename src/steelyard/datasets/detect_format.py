@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from .core.errors import InputError
-from .io.foreign_formats import YAML
-from .io.ir_datasets import named
-from .io.rows import FORMATS, Bad, decode_json
-from .io.text_files import peek, read_utf8, suffix_of
-from .ranking.trec.numbers import number
+from ..core.errors import InputError
+from ..io.foreign_formats import YAML
+from ..io.ir_datasets import named
+from ..io.rows import FORMATS, Bad, decode_json
+from ..io.text_files import peek, read_utf8, suffix_of
+from ..ranking.trec.numbers import number
 
 KINDS = ("samples", "dataset", "recall", "run", "qrels", "beir", "ragas", "deepeval", "promptfoo")
 """The kinds that can be read and written. ``recall`` is another shape of a dataset, ``ragas`` one of samples."""

@@ -12,20 +12,20 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from .core.errors import InputError, InputErrors, UnknownName
-from .core.records import Sample
-from .core.wording import did_you_mean, pluralize
+from ..core.errors import InputError, InputErrors, UnknownName
+from ..core.records import Sample
+from ..core.wording import did_you_mean, pluralize
+from ..io import coerce
+from ..io.foreign_formats import read_cases
+from ..io.ir_datasets import named
+from ..io.row_parser import Intake
+from ..io.rows import Bad, decode_json, rows_of_file
+from ..io.samples import CheckResult, samples_of
+from ..io.text_files import Line, read_lines
+from ..ranking.trec.lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
+from ..ranking.trec.numbers import number
 from .dataset import Dataset, queries_of
-from .io import coerce
-from .io.foreign_formats import read_cases
-from .io.ir_datasets import named
-from .io.row_parser import Intake
-from .io.rows import Bad, decode_json, rows_of_file
-from .io.samples import CheckResult, samples_of
-from .io.text_files import Line, read_lines
-from .kinds import KINDS, kind_of
-from .ranking.trec.lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
-from .ranking.trec.numbers import number
+from .detect_format import KINDS, kind_of
 
 
 def check(
