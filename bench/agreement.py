@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from steelyard.metrics.lexical.answers.support import passages_of
 from steelyard.stats.intervals.logistic import model
 
 from steelyard import get_metric
 from steelyard.agree import agree
 from steelyard.cli.agreement import shown
-from steelyard.grounding import passages_of
 from steelyard.io.samples import read_samples
 
 MODELS = ("correctness", "correctness_cosine", "faithfulness", "relevance", "relevance_cosine")

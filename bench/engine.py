@@ -34,7 +34,7 @@ from msgspec import Struct
 from steelyard.core.records import Sample, Undefined
 from steelyard.core.requests import Flow, Numbered, Prompt, ask, items, ratio
 from steelyard.engine import Cell, Engine
-from steelyard.shelf import get_metric
+from steelyard.metrics.lookup import get_metric
 
 HERE = Path(__file__).resolve().parent
 FIVE = ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision")

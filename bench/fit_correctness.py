@@ -13,9 +13,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from steelyard.metrics.lexical.answers.answer_overlap import compared
 
 import fitting
-from steelyard.correctness import compared
 
 PACK = "evouna_nq"
 RIDGE = 300.0

@@ -12,10 +12,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from steelyard.metrics.lexical.answers.support import relevance
 
 import fitting
 from fit_faithfulness import keys
-from steelyard.grounding import relevance
 
 PACK = "factcheck_stance"
 RIDGE = 100.0

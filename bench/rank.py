@@ -58,7 +58,7 @@ OURS = ("ndcg@10", "map", "mrr", "recall@100", "precision@10", "ndcg")
 STEELYARD = """
 import sys
 from steelyard.ranking.trec.files import load_rankings
-from steelyard.shelf import get_metric
+from steelyard.metrics.lookup import get_metric
 rankings = load_rankings(sys.argv[2], sys.argv[1], compat="trec_eval")
 for name in sys.argv[3:]:
     metric = get_metric(name)
@@ -100,7 +100,7 @@ print(evaluate(qrels, run, ["ndcg@10", "map", "mrr", "recall@100", "precision@10
 DICTIONARIES = """
 import sys, time
 from steelyard.ranking.trec.files import load_rankings, read_qrels, read_run
-from steelyard.shelf import get_metric
+from steelyard.metrics.lookup import get_metric
 run = read_run(sys.argv[2])
 qrels = {q: {d: int(g) for d, g in row.items()} for q, row in read_qrels(sys.argv[1]).items()}
 metrics = [get_metric(name) for name in sys.argv[3:]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.shelf import ask_for
+from steelyard.metrics.lookup import ask_for
 from tests.docs_generated import DOCS, GENERATED
 
 ROOT = DOCS.parent

@@ -62,32 +62,32 @@ if TYPE_CHECKING:
     from .io.samples import write_samples as write_samples
     from .judge import LLMJudge as LLMJudge
     from .judge import script as script
-    from .metric import Metric as Metric
-    from .metric import metric as metric
-    from .metric import ranking_metric as ranking_metric
-    from .metric import register_metric as register_metric
-    from .metrics.overlap import AnswerQuality as AnswerQuality
-    from .metrics.overlap import Judge as Judge
-    from .metrics.overlap import JudgeInput as JudgeInput
-    from .metrics.overlap import OverlapJudge as OverlapJudge
-    from .metrics.overlap import RAGEval as RAGEval
-    from .metrics.ranking_scalars import RETRIEVAL_METRICS as RETRIEVAL_METRICS
-    from .metrics.ranking_scalars import average_precision as average_precision
-    from .metrics.ranking_scalars import dcg_at_k as dcg_at_k
-    from .metrics.ranking_scalars import ndcg_at_k as ndcg_at_k
-    from .metrics.ranking_scalars import precision_at_k as precision_at_k
-    from .metrics.ranking_scalars import recall_at_k as recall_at_k
-    from .metrics.ranking_scalars import reciprocal_rank as reciprocal_rank
-    from .metrics.scalars import context_precision as context_precision
-    from .metrics.scalars import context_recall as context_recall
-    from .metrics.scalars import exact_match as exact_match
-    from .metrics.scalars import token_f1 as token_f1
+    from .metrics.lexical.functions import context_precision as context_precision
+    from .metrics.lexical.functions import context_recall as context_recall
+    from .metrics.lexical.functions import exact_match as exact_match
+    from .metrics.lexical.functions import token_f1 as token_f1
+    from .metrics.lexical.overlap import AnswerQuality as AnswerQuality
+    from .metrics.lexical.overlap import Judge as Judge
+    from .metrics.lexical.overlap import JudgeInput as JudgeInput
+    from .metrics.lexical.overlap import OverlapJudge as OverlapJudge
+    from .metrics.lexical.overlap import RAGEval as RAGEval
+    from .metrics.lookup import get_metric as get_metric
+    from .metrics.ranking.functions import RETRIEVAL_METRICS as RETRIEVAL_METRICS
+    from .metrics.ranking.functions import average_precision as average_precision
+    from .metrics.ranking.functions import dcg_at_k as dcg_at_k
+    from .metrics.ranking.functions import ndcg_at_k as ndcg_at_k
+    from .metrics.ranking.functions import precision_at_k as precision_at_k
+    from .metrics.ranking.functions import recall_at_k as recall_at_k
+    from .metrics.ranking.functions import reciprocal_rank as reciprocal_rank
+    from .metrics.registry import Metric as Metric
+    from .metrics.registry import metric as metric
+    from .metrics.registry import ranking_metric as ranking_metric
+    from .metrics.registry import register_metric as register_metric
     from .ranking.trec.files import read_qrels as read_qrels
     from .ranking.trec.files import read_run as read_run
     from .report import RagEvalReport as RagEvalReport
     from .report import Report as Report
     from .report import RetrievalEvalReport as RetrievalEvalReport
-    from .shelf import get_metric as get_metric
     from .suite import BenchmarkSuite as BenchmarkSuite
     from .synthesize import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
@@ -101,8 +101,8 @@ __version__ = VERSION
 _WHERE = {
     "evaluate_rankings": ("evaluate_run", "evaluate_retrieval", "aevaluate_run", "aevaluate_retrieval"),
     "evaluate_samples": ("evaluate_rag", "aevaluate_rag", "score"),
-    "metrics.scalars": ("exact_match", "token_f1", "context_recall", "context_precision"),
-    "metrics.ranking_scalars": (
+    "metrics.lexical.functions": ("exact_match", "token_f1", "context_recall", "context_precision"),
+    "metrics.ranking.functions": (
         "dcg_at_k",
         "ndcg_at_k",
         "recall_at_k",
@@ -111,7 +111,7 @@ _WHERE = {
         "average_precision",
         "RETRIEVAL_METRICS",
     ),
-    "metrics.overlap": ("OverlapJudge", "RAGEval", "JudgeInput", "AnswerQuality", "Judge"),
+    "metrics.lexical.overlap": ("OverlapJudge", "RAGEval", "JudgeInput", "AnswerQuality", "Judge"),
     "text.tokens": ("normalize_answer",),
     "datasets.beir": ("read_beir", "write_beir"),
     "ranking.trec.files": ("read_qrels", "read_run"),
@@ -130,8 +130,8 @@ _WHERE = {
     "suite": ("BenchmarkSuite",),
     "evaluate_system": ("evaluate_system", "aevaluate_system"),
     "synthesize": ("synthesize",),
-    "metric": ("metric", "ranking_metric", "register_metric", "Metric"),
-    "shelf": ("get_metric",),
+    "metrics.registry": ("metric", "ranking_metric", "register_metric", "Metric"),
+    "metrics.lookup": ("get_metric",),
     "core.requests": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),
     "judge": ("LLMJudge", "script"),
     "core.errors": (

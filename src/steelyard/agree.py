@@ -17,7 +17,7 @@ from .core.records import Json, Sample
 from .embedder import Embedder
 from .evaluate_samples import evaluate_rag
 from .io.samples import read_samples
-from .shelf import ask_for
+from .metrics.lookup import ask_for
 from .stats.agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
 
 JUDGES = {

@@ -6,7 +6,7 @@ from .core.errors import AskFailed
 from .core.records import Sample
 from .evaluate_samples import evaluate_rag
 from .judge import LLMJudge
-from .metrics.overlap import AnswerQuality, JudgeInput
+from .metrics.lexical.overlap import AnswerQuality, JudgeInput
 
 MEASURES = {
     "faithfulness": "judged.faithfulness",

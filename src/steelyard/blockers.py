@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from .core.errors import InputError
 from .core.package import is_ours
 from .core.records import Json
-from .metric import Metric
+from .metrics.lookup import get_metric
+from .metrics.registry import Metric
 from .report import MetricNote, Report
-from .shelf import get_metric
 
 NOT_COMPARED = ("confidence", "seed", "repeats")
 """Parts of a policy that change how sure a number is, not what it is."""

@@ -17,7 +17,7 @@ from .core.errors import InputError
 from .core.metric_names import Parameter, parse, show
 from .core.validation import misfit
 from .core.wording import did_you_mean
-from .metric import Counting, NotNegative, is_of_ten
+from .metrics.registry import Counting, NotNegative, is_of_ten
 
 Save = Literal["passed", "failed", "all"]
 RESERVED = ("threshold", "pass_rate")

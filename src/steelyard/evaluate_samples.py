@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .core.errors import InputError
 from .core.records import Sample, Score
 from .io.samples import read_samples
-from .metric import Metric
+from .metrics.registry import Metric
 from .plan import Plan, plan_of
 from .report import Report, stamp
 from .weighing import Weighing

@@ -22,7 +22,7 @@ from .evaluate_samples import evaluate_rag
 from .io.ir_datasets import named
 from .io.samples import read_samples
 from .ledger import Ledger
-from .metric import Metric
+from .metrics.registry import Metric
 from .pooling import clusters_of, pool_report
 from .purse import Allowance
 from .report import DatasetNote, Report, stamp

@@ -23,7 +23,7 @@ from .core.validation import misfit
 
 if TYPE_CHECKING:
     from .embedder import Embedder
-    from .metrics.overlap import AnswerQuality, JudgeInput
+    from .metrics.lexical.overlap import AnswerQuality, JudgeInput
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"

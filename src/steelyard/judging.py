@@ -18,10 +18,10 @@ from .embedder import Embedder, embedder_of
 from .engine import Cell, Engine, Result
 from .judge import LLMJudge, judge_of
 from .ledger import Keeper, ledger_path
+from .metrics.lookup import Asked
 from .pace import Pacing
 from .plan import Asking, Plan, absent, plan_of
 from .reckoning import Reckoning
-from .shelf import Asked
 from .stats.pooling import Column
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from .core.errors import InputError, UnknownName
 from .core.wording import did_you_mean
-from .metric import Metric
+from .metrics.lookup import WAYS, get_metric
+from .metrics.registry import Metric
 from .report import MetricNote, Report
-from .shelf import WAYS, get_metric
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from .core.records import Sample
 from .core.wording import pluralize
-from .shelf import Asked
+from .metrics.lookup import Asked
 
 Asking = Literal["judge", "answerer", "embedder"]
 """Who is asked for something that costs."""

@@ -24,7 +24,7 @@ from .core.records import Sample, Usage
 from .core.wording import pluralize
 from .evaluate_samples import evaluate_rag, plan_rag
 from .io.samples import read_samples
-from .metrics.preference import OTHER
+from .metrics.judged.preference import OTHER
 from .plan import Plan
 from .pooling import check_tag
 from .purse import Allowance

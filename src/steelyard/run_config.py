@@ -19,9 +19,9 @@ from .evaluate_samples import evaluate_rag, plan_rag
 from .gate import Rule, rules
 from .io.samples import read_samples
 from .ledger import MEMORY
+from .metrics.lookup import ask_for
 from .plan import Plan
 from .report import Report
-from .shelf import ask_for
 from .weighing import Weighing
 
 if TYPE_CHECKING:

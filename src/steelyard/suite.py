@@ -19,7 +19,7 @@ from .core.records import Json, Sample
 from .datasets.dataset import Dataset
 from .evaluate_system import score_collected
 from .ledger import Ledger
-from .metrics.overlap import AnswerQuality, Judge, JudgeInput
+from .metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
 from .pooling import pool_report
 from .report import DatasetNote, MetricNote, Report, stamp
 from .stats.pooling import Column

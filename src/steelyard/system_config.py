@@ -29,7 +29,7 @@ from .core.records import Json
 from .core.validation import misfit
 from .core.wording import did_you_mean
 from .io.ir_datasets import named
-from .metric import Counting
+from .metrics.registry import Counting
 
 
 class _Entry(Struct, kw_only=True, tag_field="type", forbid_unknown_fields=True):

@@ -20,8 +20,9 @@ from msgspec import Struct
 from .core.errors import InputError
 from .core.records import Qrels, Run
 from .evaluate_rankings import DEFAULT_METRICS, ranking_metrics
-from .metric import Metric
-from .metrics import ranking
+from .metrics.lookup import Asked
+from .metrics.ranking import measures
+from .metrics.registry import Metric
 from .ranking.rankings import (
     Compat,
     Duplicates,
@@ -37,7 +38,6 @@ from .ranking.rankings import (
     sum_by,
 )
 from .ranking.trec.files import load_rankings
-from .shelf import Asked
 from .stats.pooling import statistic_for
 
 if TYPE_CHECKING:
@@ -286,15 +286,15 @@ def _discounts(ranks: IntArray) -> FloatArray:
 
 
 def _dcg(
-    rankings: Rankings, gain: ranking.Gain = "linear", gains: str | None = None, k: int | None = None
+    rankings: Rankings, gain: measures.Gain = "linear", gains: str | None = None, k: int | None = None
 ) -> FloatArray:
-    return _spread(_Levels(rankings), ranking.gain_of(rankings.gains, gain, gains), k, _discounts)
+    return _spread(_Levels(rankings), measures.gain_of(rankings.gains, gain, gains), k, _discounts)
 
 
 def _ndcg(
-    rankings: Rankings, gain: ranking.Gain = "linear", gains: str | None = None, k: int | None = None
+    rankings: Rankings, gain: measures.Gain = "linear", gains: str | None = None, k: int | None = None
 ) -> FloatArray:
-    return quotient(_dcg(rankings, gain, gains, k), ranking.ideal_dcg(rankings, gain, gains, k))
+    return quotient(_dcg(rankings, gain, gains, k), measures.ideal_dcg(rankings, gain, gains, k))
 
 
 def _rbp(

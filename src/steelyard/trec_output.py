@@ -11,11 +11,11 @@ import numpy as np
 
 from .core import metric_names
 from .core.errors import InputError
-from .metric import Metric
-from .metrics.ranking_trec import relstrings
+from .metrics.lookup import get_metric
+from .metrics.ranking.trec_measures import relstrings
+from .metrics.registry import Metric
 from .ranking.rankings import FloatArray, Rankings
 from .ranking.trec import measure_names
-from .shelf import get_metric
 from .stats.resampling import GEOMETRIC_FLOOR
 
 

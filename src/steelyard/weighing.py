@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .batch import COLUMNS
 from .core.errors import InputError, WrongType, reason_of
 from .core.metric_names import Parameter
 from .core.records import Estimate, Outcome, Sample, Undefined, Value
 from .core.requests import outcome
 from .core.wording import pluralize
 from .datasets.dataset import digest_of
-from .metric import Metric
+from .metrics.batch import COLUMNS
+from .metrics.lookup import Asked, ask_for, check_threshold, get_metric
+from .metrics.registry import Metric
 from .plan import absent
 from .pooling import clusters_of, pool_report
 from .report import DatasetNote, MetricNote, Report, versions
-from .shelf import Asked, ask_for, check_threshold, get_metric
 from .stats.pooling import Column, estimate
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Weighing:
 
 
 def _check_judge(judge: object) -> None:
-    from .metrics.overlap import OverlapJudge
+    from .metrics.lexical.overlap import OverlapJudge
 
     if isinstance(judge, OverlapJudge):
         raise WrongType(
@@ -172,7 +172,7 @@ def sorted_out(metrics: Iterable[object]) -> tuple[list[str | Metric], list[obje
 
 
 def _registered(rule: Callable[..., object]) -> Metric | None:
-    from .metric import registered
+    from .metrics.registry import registered
 
     return next((one for one in registered().values() if one.rule is rule), None)
 

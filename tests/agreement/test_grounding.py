@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.metrics.lexical.answers.grounded import faithfulness
+from steelyard.metrics.lexical.answers.support import pooled, relevance, support
 
 from steelyard.core.records import Sample
-from steelyard.grounding import pooled, relevance, support
-from steelyard.metrics.lexical_judges import faithfulness
 
 SOURCE = (
     "Ada Lovelace (born 1815) was an English mathematician. In 1843 she published notes on the Analytical Engine of"

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from steelyard.metrics.lexical.answers.semantic_similarity import semantic_similarity
 from steelyard.stats.intervals.logistic import Model, model
 
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import play
 from steelyard.evaluate_samples import evaluate_rag
-from steelyard.metrics import lexical_judges as judges
-from steelyard.metrics.semantic import semantic_similarity
-from steelyard.shelf import get_metric
+from steelyard.metrics.lexical.answers import grounded as judges
+from steelyard.metrics.lookup import get_metric
 
 SCRIPTS = {
     "latin": ("The river flooded the lower town in March.", "Bankers expect cheaper loans next autumn."),

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard import compare, evaluate_rag, shelf
+from steelyard import compare, evaluate_rag
 from steelyard.core.errors import InputError, WrongType
 from steelyard.core.records import Sample
-from steelyard.metric import Metric, metric, register_metric
+from steelyard.metrics import lookup
+from steelyard.metrics.registry import Metric, metric, register_metric
 from steelyard.namesakes import label_of
 
 
@@ -57,7 +58,7 @@ def test_a_users_file_that_does_not_serve(tmp_path: Path, text: str, words: str)
     good.write_text("def tone(sample):\n    return 1.0\n")
     broken.write_text("undefined_name\n")
     with pytest.raises(InputError, match=words):
-        shelf.get_metric(text.format(good, broken=broken))
+        lookup.get_metric(text.format(good, broken=broken))
 
 
 def test_a_broken_plugin_is_one_warning_naming_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,12 +72,12 @@ def test_a_broken_plugin_is_one_warning_naming_the_package(tmp_path: Path, monke
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[steelyard.metrics]\nacme{name} = acme_{name}:all_of\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    shelf._plugins.cache_clear()
-    assert str(shelf.get_metric("acmegood.tone")) == "acmegood.tone"
+    lookup._plugins.cache_clear()
+    assert str(lookup.get_metric("acmegood.tone")) == "acmegood.tone"
     with pytest.warns(UserWarning, match="plugin acmebad of acme-bad does not load: ZeroDivisionError"):
         with pytest.raises(InputError, match="unknown metric"):
-            shelf.get_metric("acmebad.tone")
-    shelf._plugins.cache_clear()
+            lookup.get_metric("acmebad.tone")
+    lookup._plugins.cache_clear()
     sys.modules.pop("acme_good", None)
 
 
@@ -94,7 +95,7 @@ def test_what_cannot_be_a_metric() -> None:
 
 def test_batch_calls_of_our_own() -> None:
     """calculate_metric_scores: pooled and per example, with the reduction over references that is asked for."""
-    f1 = shelf.get_metric("qa_f1")
+    f1 = lookup.get_metric("qa_f1")
     gold, answers = [["the cat", "a dog barks"], ["x"]], ["dog", "y"]
     pooled, rows = f1.calculate_metric_scores(gold_answers=gold, predicted_answers=answers, aggregation_fn=max)
     assert rows == [{"F1": pytest.approx(2 / 3)}, {"F1": 0.0}]
@@ -105,7 +106,7 @@ def test_batch_calls_of_our_own() -> None:
 
 def test_typed_accuracy_by_question_type() -> None:
     """The batch form gives the accuracy of each type and over all."""
-    pooled, rows = shelf.get_metric("typed_accuracy").calculate_metric_scores(
+    pooled, rows = lookup.get_metric("typed_accuracy").calculate_metric_scores(
         gold_answers=["a", "b", "c"], predicted_answers=["a", "x", "c"], question_types=["t", "t", "n"]
     )
     assert pooled == {"Accuracy_n": 1.0, "Accuracy_t": 0.5, "Accuracy_Overall": pytest.approx(2 / 3)}
@@ -115,13 +116,13 @@ def test_typed_accuracy_by_question_type() -> None:
 def test_unequal_columns_are_named() -> None:
     """Columns of different lengths are an error that shows both."""
     with pytest.raises(InputError, match="gold_answers 1, predicted_answers 2"):
-        shelf.get_metric("em").calculate_metric_scores(gold_answers=["a"], predicted_answers=["a", "b"])
+        lookup.get_metric("em").calculate_metric_scores(gold_answers=["a"], predicted_answers=["a", "b"])
 
 
 def test_metrics_are_values() -> None:
     """Equal names make equal, hashable metrics."""
-    assert isinstance(shelf.get_metric("ndcg@10"), Metric)
-    assert len({shelf.get_metric("ndcg@10"), shelf.get_metric("ndcg_cut.10")}) == 1
+    assert isinstance(lookup.get_metric("ndcg@10"), Metric)
+    assert len({lookup.get_metric("ndcg@10"), lookup.get_metric("ndcg_cut.10")}) == 1
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_metrics_are_values() -> None:
 def test_parameters_are_checked_when_a_metric_is_asked_for(text: str, words: str) -> None:
     """Out of range or of another type: one line with the metric, before a sample is looked at."""
     with pytest.raises(InputError, match=words):
-        shelf.ask_for([text])
+        lookup.ask_for([text])
 
 
 def test_a_metric_may_check_its_parameters_together() -> None:
@@ -166,9 +167,9 @@ def test_a_metric_may_check_its_parameters_together() -> None:
     def between(sample: Sample, *, low: int = 1, high: int = 5) -> float:
         return float(low <= len(sample.response or "") <= high)
 
-    assert str(shelf.get_metric("core_between(low=4)")) == "core_between(low=4)"
+    assert str(lookup.get_metric("core_between(low=4)")) == "core_between(low=4)"
     with pytest.raises(InputError, match="7 is not below 5"):
-        shelf.get_metric("core_between(low=7)")
+        lookup.get_metric("core_between(low=7)")
 
 
 def test_a_metric_of_a_file_is_its_own_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from steelyard.core.errors import InputError, UnknownName
 from steelyard.core.metric_names import Name, parse, show
 from steelyard.core.wording import nearest
-from steelyard.shelf import ask_for, check_threshold, every, get_metric
+from steelyard.metrics.lookup import ask_for, check_threshold, every, get_metric
 
 VALUES = st.one_of(
     st.booleans(),
@@ -64,7 +64,7 @@ def test_every_metric_is_found_by_its_name_and_aliases() -> None:
 
 FIRST = """
 import json, multiprocessing, sys
-from steelyard.shelf import ask_for
+from steelyard.metrics.lookup import ask_for
 
 def identity(asked):
     name, judged = asked

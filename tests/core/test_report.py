@@ -13,7 +13,7 @@ import pytest
 import steelyard
 from steelyard import InputError, Report, Sample, Undefined, Value, evaluate_rag, evaluate_run
 from steelyard.gate import exit_code, rules
-from steelyard.metric import metric
+from steelyard.metrics.registry import metric
 
 
 @metric(needs=("response",), name="core_shaky")

@@ -18,7 +18,7 @@ from steelyard.chances import Likely, Token, chances, read_tokens
 from steelyard.core.records import Sample, Value
 from steelyard.core.requests import play
 from steelyard.engine import Cell
-from steelyard.metrics.rubric import rubric
+from steelyard.metrics.judged.rubric import rubric
 
 SAMPLE = Sample(response="In 1932.", reference="1932")
 Serve = Callable[..., Any]

@@ -9,8 +9,8 @@ import pytest
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.records import Sample, Undefined
 from steelyard.core.requests import Ask, Embed, play
-from steelyard.metrics.citations import Statement, citation_precision, citation_recall, cited_in, statements
-from steelyard.metrics.nuggets import nugget_recall, nugget_scores
+from steelyard.metrics.judged.citations import Statement, citation_precision, citation_recall, cited_in, statements
+from steelyard.metrics.judged.nuggets import nugget_recall, nugget_scores
 
 SAMPLE = Sample(
     user_input="Who?",

@@ -11,7 +11,7 @@ import pytest
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import Ask, Embed, Numbered, items, play
-from steelyard.metrics.claims import (
+from steelyard.metrics.judged.claims import (
     answer_correctness,
     claim_recall,
     context_utilization,
@@ -21,7 +21,7 @@ from steelyard.metrics.claims import (
     noise_sensitivity,
     self_knowledge,
 )
-from steelyard.metrics.verdicts import CHECK, Claims, support_shape, windows
+from steelyard.metrics.judged.verdicts import CHECK, Claims, support_shape, windows
 from steelyard.replies import read_text
 
 SAMPLE = Sample(

@@ -21,8 +21,8 @@ from msgspec import Struct, inspect, structs
 from steelyard.core.errors import AskFailed, BadReply
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import Ask, Embed, Flow, play
-from steelyard.metric import Metric, registered
-from steelyard.shelf import GROUPS, get_metric
+from steelyard.metrics.lookup import GROUPS, get_metric
+from steelyard.metrics.registry import Metric, registered
 
 MODULES = ("claims", "judged_passages", "relevancy", "rubric", "citations", "nuggets", "preference")
 VARIANTS = (

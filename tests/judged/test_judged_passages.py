@@ -10,7 +10,7 @@ from msgspec import structs
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import Ask, Embed, play
-from steelyard.metrics.judged_passages import (
+from steelyard.metrics.judged.contexts import (
     HELPS,
     MISSED,
     USEFUL,

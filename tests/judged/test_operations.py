@@ -13,8 +13,8 @@ from steelyard.text.tokens.language import differs, language
 from steelyard import evaluate_rag
 from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample, Undefined
-from steelyard.metrics.operations import answered, cost, seconds, tokens
-from steelyard.shelf import get_metric
+from steelyard.metrics.lookup import get_metric
+from steelyard.metrics.operational import answered, cost, seconds, tokens
 
 
 def test_operations_are_read_from_metadata() -> None:

@@ -9,8 +9,8 @@ import pytest
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.records import Sample, Value
 from steelyard.core.requests import Ask, Embed, play
-from steelyard.metrics.relevancy import Questions, answer_relevancy
-from steelyard.shelf import get_metric
+from steelyard.metrics.judged.answer_relevancy import Questions, answer_relevancy
+from steelyard.metrics.lookup import get_metric
 
 SAMPLE = Sample(user_input="When did the bridge open?", response="It opened in 1932.")
 UNIT = [1.0, 0.0]

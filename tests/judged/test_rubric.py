@@ -7,10 +7,10 @@ import pytest
 from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample, Undefined
 from steelyard.core.requests import play
-from steelyard.metrics.preference import preference
-from steelyard.metrics.rubric import abstention, rubric
+from steelyard.metrics.judged.preference import preference
+from steelyard.metrics.judged.rubric import abstention, rubric
+from steelyard.metrics.lookup import get_metric
 from steelyard.replies import read_text
-from steelyard.shelf import get_metric
 
 SAMPLE = Sample(user_input="When?", response="In 1932.", reference="1932", retrieved_contexts=["Opened in 1932."])
 

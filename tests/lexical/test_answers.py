@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from steelyard import InputError, get_metric
 from steelyard.core.records import Sample, Undefined
-from steelyard.metrics import lexical, scalars
+from steelyard.metrics.lexical.answers import answers, functions
 
 TEXTS = st.text(alphabet="ab cdéжحज漢あก한1,.-'A")
-MEASURES = (scalars.exact_match, scalars.token_f1, scalars.contains, scalars.edit_similarity)
+MEASURES = (functions.exact_match, functions.token_f1, functions.contains, functions.edit_similarity)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ MEASURES = (scalars.exact_match, scalars.token_f1, scalars.contains, scalars.edi
 )
 def test_token_f1(response: str, reference: str, expected: float) -> None:
     """2 x common / (tokens of both)."""
-    assert scalars.token_f1(response, reference) == pytest.approx(expected)
+    assert functions.token_f1(response, reference) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_token_f1(response: str, reference: str, expected: float) -> None:
 )
 def test_contains(response: str, reference: str, expected: float) -> None:
     """Whole tokens, one after the other."""
-    assert scalars.contains(response, reference) == expected
+    assert functions.contains(response, reference) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_contains(response: str, reference: str, expected: float) -> None:
 )
 def test_edit_similarity(response: str, reference: str, expected: float) -> None:
     """1 - distance / longer length; set-apart graphemes are no longer than they were."""
-    assert scalars.edit_similarity(response, reference) == pytest.approx(expected)
+    assert functions.edit_similarity(response, reference) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -87,16 +87,16 @@ def test_laws(a: str, b: str) -> None:
     for measure in MEASURES:
         assert 0.0 <= measure(a, b) <= 1.0
         assert measure(a, a) == 1.0
-    for measure in (scalars.exact_match, scalars.token_f1, scalars.edit_similarity):
+    for measure in (functions.exact_match, functions.token_f1, functions.edit_similarity):
         assert measure(a, b) == pytest.approx(measure(b, a))
-    assert scalars.exact_match(a, b) <= scalars.contains(a, b)
-    assert scalars.exact_match(a, b) <= scalars.token_f1(a, b)
+    assert functions.exact_match(a, b) <= functions.contains(a, b)
+    assert functions.exact_match(a, b) <= functions.token_f1(a, b)
 
 
 @given(st.permutations(["red", "green", "blue", "red"]))
 def test_token_f1_does_not_see_order(tokens: list[str]) -> None:
     """A bag of tokens has no order."""
-    assert scalars.token_f1(" ".join(tokens), "red red green blue") == 1.0
+    assert functions.token_f1(" ".join(tokens), "red red green blue") == 1.0
 
 
 def test_case_of_the_field(shared: Path) -> None:
@@ -114,10 +114,10 @@ def test_metrics_take_samples() -> None:
     """The metric of a name is its scalar function over a sample; blank is bad, not undefined."""
     sample = Sample(id="1", response="Ada", reference=["Ada Lovelace", "Ada"])
 
-    assert lexical.exact_match(sample) == lexical.token_f1(sample) == lexical.contains(sample) == 1.0
-    assert lexical.token_f1(sample, aggregation="worst") == pytest.approx(2 / 3)
-    assert lexical.edit_similarity(Sample(id="2", response=" ", reference="Ada")) == 0.0
-    assert isinstance(lexical.exact_match(Sample(id="3", response="Ada", reference=[])), Undefined)
+    assert answers.exact_match(sample) == answers.token_f1(sample) == answers.contains(sample) == 1.0
+    assert answers.token_f1(sample, aggregation="worst") == pytest.approx(2 / 3)
+    assert answers.edit_similarity(Sample(id="2", response=" ", reference="Ada")) == 0.0
+    assert isinstance(answers.exact_match(Sample(id="3", response="Ada", reference=[])), Undefined)
 
 
 def test_names_and_parameters() -> None:

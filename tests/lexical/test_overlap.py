@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from steelyard import BadReply, WrongType
-from steelyard.core.records import Sample, Undefined
-from steelyard.metrics.overlap import (
+from steelyard.metrics.lexical.answers.overlap import (
     AnswerQuality,
     Judge,
     JudgeInput,
@@ -20,6 +17,9 @@ from steelyard.metrics.overlap import (
     overlap_faithfulness,
     overlap_relevance,
 )
+
+from steelyard import BadReply, WrongType
+from steelyard.core.records import Sample, Undefined
 
 TEXTS = st.text(alphabet="ab cdeé漢あก한12.the ", max_size=30)
 

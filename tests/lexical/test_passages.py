@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.metrics.lexical.answers.passages import passage_precision, passage_recall, passages_match
 
 from steelyard import InputError, get_metric
 from steelyard.core.records import Sample, Undefined, Value
-from steelyard.metrics.passages import passage_precision, passage_recall, passages_match
 
 WANTED = "The mill was built in 1784 on the river Wye."
 NEARLY = "The mill was built in 1786 on the river Wye."

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steelyard.metrics.lexical.answers.spans import span_full, span_iou, span_precision, span_recall
 from steelyard.text.tokens.locate import Stretch, flatten, locate, shared
 
 from steelyard import InputError, get_metric
 from steelyard.core.records import Sample, Span, Undefined
-from steelyard.metrics.spans import span_full, span_iou, span_precision, span_recall
 
 SOURCE = (
     "The mill was built in 1784 on the river Wye. It ground barley for two centuries. "

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metric import Metric
+from steelyard.metrics.lookup import get_metric
+from steelyard.metrics.registry import Metric
 from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.trec import measure_names
-from steelyard.shelf import get_metric
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.metric import Metric
+from steelyard.metrics.lookup import get_metric
+from steelyard.metrics.registry import Metric
 from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.rankings import Rankings
 from steelyard.ranking.trec import blocks, measure_names
 from steelyard.ranking.trec.files import load_rankings, write_qrels
-from steelyard.shelf import get_metric
 
 NAMES = [
     *dict.fromkeys(

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from steelyard.core.errors import InputError
 from steelyard.evaluate_rankings import evaluate_run
+from steelyard.metrics.lookup import get_metric
 from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.trec.files import write_qrels, write_run
-from steelyard.shelf import get_metric
 from steelyard.tied_orders import EXPECTED, ORDERED, UNORDERED, tied_orders
 
 CASES = [

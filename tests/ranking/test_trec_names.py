@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steelyard.core import metric_names
+from steelyard.metrics.lookup import get_metric
 from steelyard.ranking.trec import measure_names
-from steelyard.shelf import get_metric
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import inspect
 
 from ..core.metric_names import Parameter, show
 from ..core.wording import pluralize
-from ..metric import Metric
+from ..metrics.lookup import GROUPS, ask_for, every, get_metric
+from ..metrics.registry import Metric
 from ..ranking.trec import measure_names
-from ..shelf import GROUPS, ask_for, every, get_metric
 from .markdown import markdown_table
 from .table import Table, aligned
 

@@ -11,10 +11,10 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from ..core.errors import InputError
-from ..core.records import Sample, Undefined, Value
-from ..metric import metric
-from ..text.tokens import remembered
+from ...core.errors import InputError
+from ...core.records import Sample, Undefined, Value
+from ...text.tokens import remembered
+from ..registry import metric
 
 NEEDS = ("retrieved_contexts", "reference_contexts")
 Match: TypeAlias = Annotated[float, Meta(gt=0, le=1)]

@@ -13,19 +13,19 @@ from operator import itemgetter
 
 import msgspec
 
-from ..core.records import Json, Sample, Undefined, Value
-from ..core.requests import Flow, embed
-from ..correctness import compared
-from ..grounding import Support, nothing_found, pooled, relevance, support, verbatim
-from ..metric import metric
-from ..stats.cosine import cosine
-from ..stats.logistic import Model, model
-from ..text.sentences import sentences
-from ..text.tokens import normal_form
-from ..text.word_offsets import words_in
-from ..text.word_weights import weight
-from .lexical import NO_REFERENCE
-from .scalars import Aggregation
+from ...core.records import Json, Sample, Undefined, Value
+from ...core.requests import Flow, embed
+from ...stats.cosine import cosine
+from ...stats.logistic import Model, model
+from ...text.sentences import sentences
+from ...text.tokens import normal_form
+from ...text.word_offsets import words_in
+from ...text.word_weights import weight
+from ..registry import metric
+from .answer_overlap import compared
+from .answers import NO_REFERENCE
+from .functions import Aggregation
+from .support import Support, nothing_found, pooled, relevance, support, verbatim
 
 NEEDS_GROUNDS = ("response", "retrieved_contexts")
 

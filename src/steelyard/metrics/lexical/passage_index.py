@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .text.word_offsets import Words, words_in
+from ...text.word_offsets import Words, words_in
 
 
 class Window(NamedTuple):

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from .laid import Fragment, Laid
-from .mismatches import Flag, mismatches, names
+from ...text.sentences import sentence_spans
+from ...text.word_offsets import words_in
+from .contradictions import Flag, mismatches, names
 from .passage_index import Passages, Window, passages_of, within
-from .text.sentences import sentence_spans
-from .text.word_offsets import words_in
+from .sentence_match import Fragment, Laid
 
 
 class Aligned(Struct, frozen=True):

@@ -15,9 +15,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ..core.errors import InputError
-from ..metric import NotNegative, ranking_metric
-from ..ranking.rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
+from ...core.errors import InputError
+from ...ranking.rankings import BoolArray, FloatArray, Grade, Rankings, quotient, sum_by
+from ..registry import NotNegative, ranking_metric
 
 Gain: TypeAlias = Literal["linear", "exponential"]
 TOP_EXPONENT = 1000

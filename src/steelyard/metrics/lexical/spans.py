@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ..core.errors import InputError
-from ..core.records import Json, Sample, Span, Undefined, Value
-from ..core.validation import misfit
-from ..metric import metric
-from ..text.locate import Stretch, flatten, locate, shared
+from ...core.errors import InputError
+from ...core.records import Json, Sample, Span, Undefined, Value
+from ...core.validation import misfit
+from ...text.locate import Stretch, flatten, locate, shared
+from ..registry import metric
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Concatenate, Literal, ParamSpec
 
-from ..core.records import Sample, Undefined
-from ..metric import Counting, NotNegative, metric
-from . import ngrams, scalars
+from ...core.records import Sample, Undefined
+from ..registry import Counting, NotNegative, metric
+from . import functions, ngrams
+from .functions import Aggregation
 from .ngrams import Part
-from .scalars import Aggregation
 
 ANSWER = ("response", "reference")
 GROUNDS = ("reference", "retrieved_contexts")
@@ -36,7 +36,7 @@ def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float |
 
     Normalised: see ``normalize_answer``. Punctuation, case and English articles do not count; numbers do, by value.
     """
-    return _answer(scalars.exact_match, sample, aggregation=aggregation)
+    return _answer(functions.exact_match, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("qa_f1", "f1"), batch_key="F1", source="Rajpurkar et al. 2016")
@@ -46,7 +46,7 @@ def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
     Range 0 to 1. Both without tokens: 1; one of them: 0. Not the F1 over sets: a repeated word counts as often as it is
     matched.
     """
-    return _answer(scalars.token_f1, sample, aggregation=aggregation)
+    return _answer(functions.token_f1, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("containment", "has_answer"), source="Chen et al. 2017")
@@ -55,7 +55,7 @@ def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
 
     Whole tokens count, not letters: "art" is not in "party". Says nothing of what else the response claims.
     """
-    return _answer(scalars.contains, sample, aggregation=aggregation)
+    return _answer(functions.contains, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("edit_distance_similarity", "levenshtein"), source="Levenshtein 1966")
@@ -64,7 +64,7 @@ def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> flo
 
     Range 0 to 1. Unrelated texts share letters by chance: values under 0.4 say little.
     """
-    return _answer(scalars.edit_similarity, sample, aggregation=aggregation)
+    return _answer(functions.edit_similarity, sample, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, aliases=("rouge", "rouge1", "rouge_1"), source="Lin 2004")
@@ -145,7 +145,7 @@ def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> floa
     """
     if not sample.references:
         return NO_REFERENCE
-    return scalars.context_recall(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
+    return functions.context_recall(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
 
 
 @metric(needs=GROUNDS, way="lexical", name="context_precision")
@@ -157,7 +157,7 @@ def context_precision(sample: Sample, *, aggregation: Aggregation = "best") -> f
     """
     if not sample.references:
         return NO_REFERENCE
-    return scalars.context_precision(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
+    return functions.context_precision(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
 
 
 @metric(needs=("retrieved_contexts",), aliases=("nonempty_rate",))

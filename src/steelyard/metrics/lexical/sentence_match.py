@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...text.english_lexicon import SMALL_TALK, likeness
+from ...text.word_offsets import Words
+from ...text.word_weights import weight
 from .passage_index import Passages, Window, any_within, within
-from .text.english_lexicon import SMALL_TALK, likeness
-from .text.word_offsets import Words
-from .text.word_weights import weight
 
 ALIKE = 0.7
 """What a word counts for whose like is in the passages (film for movie)."""

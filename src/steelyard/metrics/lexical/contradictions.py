@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from .laid import Laid
+from ...text.english_lexicon import NEGATIONS, PREFIXES, likeness
 from .passage_index import Window, any_within
-from .text.english_lexicon import NEGATIONS, PREFIXES, likeness
+from .sentence_match import Laid
 
 _AROUND = 12
 """Words around a window in which a negation or an opposite still belongs to it."""

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from ..core.errors import InputError
-from ..core.records import Json, Sample, Undefined, Value
-from ..core.requests import Flow, Prompt, ask
-from ..core.validation import misfit
-from ..metric import metric
+from ...core.errors import InputError
+from ...core.records import Json, Sample, Undefined, Value
+from ...core.requests import Flow, Prompt, ask
+from ...core.validation import misfit
+from ..registry import metric
 from .verdicts import Steps, judged
 
 Importance: TypeAlias = Literal["vital", "okay"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.records import Json, Sample, Undefined, Value
-from ..core.requests import Flow, embed
-from ..metric import metric
-from ..stats.cosine import cosine
+from ...core.records import Json, Sample, Undefined, Value
+from ...core.requests import Flow, embed
+from ...stats.cosine import cosine
+from ..registry import metric
 
 
 @metric(

@@ -10,11 +10,11 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from ..core.errors import BadReply, WrongType
-from ..core.records import Sample, Undefined
-from ..metric import metric
-from ..text.tokens import content_words_of, words_of
-from .scalars import Aggregation, over_references, overlap
+from ...core.errors import BadReply, WrongType
+from ...core.records import Sample, Undefined
+from ...text.tokens import content_words_of, words_of
+from ..registry import metric
+from .functions import Aggregation, over_references, overlap
 
 
 class JudgeInput(Struct, frozen=True):

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from ..core.errors import AskFailed, BadReply
-from ..core.records import Json, Outcome, Sample, Undefined, Value
-from ..core.requests import Ask, Numbered, Prompt, Requests, ask, items, request
+from ...core.errors import AskFailed, BadReply
+from ...core.records import Json, Outcome, Sample, Undefined, Value
+from ...core.requests import Ask, Numbered, Prompt, Requests, ask, items, request
 
 T = TypeVar("T")
 Item = TypeVar("Item", bound=Struct)

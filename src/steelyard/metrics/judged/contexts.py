@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from ..core.errors import AskFailed, BadReply, InputError
-from ..core.records import Json, Outcome, Sample, Undefined, Value
-from ..core.requests import Flow, Prompt, ask, ratio
-from ..metric import metric
-from ..text.sentences import sentences
+from ...core.errors import AskFailed, BadReply, InputError
+from ...core.records import Json, Outcome, Sample, Undefined, Value
+from ...core.requests import Flow, Prompt, ask, ratio
+from ...text.sentences import sentences
+from ..registry import metric
 from .verdicts import (
     TOO_LONG,
     Finding,

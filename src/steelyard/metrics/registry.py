@@ -20,11 +20,11 @@ from typing import Annotated, Literal, TypeAlias, TypedDict, TypeVar, Unpack, ov
 import msgspec
 from msgspec import Meta
 
+from ..core import metric_names, wording
+from ..core.errors import InputError, UnknownName, WrongType
+from ..core.metric_names import Parameter
+from ..core.validation import misfit
 from .batch import score_columns
-from .core import metric_names, wording
-from .core.errors import InputError, UnknownName, WrongType
-from .core.metric_names import Parameter
-from .core.validation import misfit
 
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
 Rule: TypeAlias = Callable[..., object]

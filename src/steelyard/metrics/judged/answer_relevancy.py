@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..core.errors import BadReply, InputError
-from ..core.records import Json, Sample, Value
-from ..core.requests import Flow, Prompt, ask, embed
-from ..metric import Counting, metric
-from ..stats.cosine import cosine
-from ..text.language import differs
+from ...core.errors import BadReply, InputError
+from ...core.records import Json, Sample, Value
+from ...core.requests import Flow, Prompt, ask, embed
+from ...stats.cosine import cosine
+from ...text.language import differs
+from ..registry import Counting, metric
 from .verdicts import Steps, distinct
 
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from ..core.errors import InputError
-from ..text.scripts import joined
-from ..text.tokens import normal_form, token_set, tokens_of
+from ...core.errors import InputError
+from ...text.scripts import joined
+from ...text.tokens import normal_form, token_set, tokens_of
 
 Aggregation: TypeAlias = Literal["best", "mean", "worst"]
 References: TypeAlias = str | Sequence[str]

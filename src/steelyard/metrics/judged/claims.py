@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..core.errors import AskFailed, BadReply, InputError
-from ..core.records import Json, Outcome, Sample, Undefined, Value
-from ..core.requests import Flow, embed, ratio
-from ..metric import Positive, metric
-from ..stats.cosine import cosine
+from ...core.errors import AskFailed, BadReply, InputError
+from ...core.records import Json, Outcome, Sample, Undefined, Value
+from ...core.requests import Flow, embed, ratio
+from ...stats.cosine import cosine
+from ..registry import Positive, metric
 from .verdicts import Finding, Passages, Steps, check, claims_of, located, over_references, plain
 
 NO_CLAIMS = "no claims"

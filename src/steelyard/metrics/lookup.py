@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -11,11 +12,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from .core import metric_names, wording
-from .core.errors import InputError, UnknownName
-from .metric import Metric, alias, is_of_ten, of_file, register_metric, registered
-from .metrics import SHELF
-from .ranking.trec import measure_names
+from ..core import metric_names, wording
+from ..core.errors import InputError, UnknownName
+from ..ranking.trec import measure_names
+from .registry import Metric, alias, is_of_ten, of_file, register_metric, registered
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "beir": ("ndcg@10", "map@100", "recall@100", "precision@10", "mrr@10"),
@@ -116,10 +116,23 @@ def _look_up(base: str, way: str | None) -> Metric | None:
     return found([way] if way else WAYS)
 
 
+@cache
+def _modules() -> list[str]:
+    """The modules that hold metrics, in the order in which they are searched: rankings first, since that is what must
+    load least, judged metrics after lexical ones."""
+    here = Path(__file__).parent
+    inside = [
+        f"{__package__}.{folder}.{found.name}"
+        for folder in ("ranking", "lexical", "judged")
+        for found in pkgutil.iter_modules([str(here / folder)])
+    ]
+    return [*inside, f"{__package__}.operational"]
+
+
 def _load_shelf() -> Iterator[str]:
     yield ""
-    for module in SHELF:
-        importlib.import_module(f"steelyard.metrics.{module}")
+    for module in _modules():
+        importlib.import_module(module)
         yield module
 
 

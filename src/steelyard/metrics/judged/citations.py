@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..core.errors import AskFailed
-from ..core.records import Json, Sample, Undefined
-from ..core.requests import Flow, items, ratio
-from ..metric import metric
-from ..text.sentences import sentences
+from ...core.errors import AskFailed
+from ...core.records import Json, Sample, Undefined
+from ...core.requests import Flow, items, ratio
+from ...text.sentences import sentences
+from ..registry import metric
 from .verdicts import TOO_LONG, Finding, Steps, check, check_request, finding, located
 
 ALCE = "Gao, Yen, Yu, Chen 2023: ALCE. arXiv:2305.14627"

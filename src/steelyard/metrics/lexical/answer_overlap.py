@@ -8,11 +8,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from .text.english_lexicon import NEGATIONS
-from .text.scripts import joined
-from .text.tokens import normal_form, tokens_of
-from .text.word_offsets import forms_in
-from .text.word_weights import weights_of
+from ...text.english_lexicon import NEGATIONS
+from ...text.scripts import joined
+from ...text.tokens import normal_form, tokens_of
+from ...text.word_offsets import forms_in
+from ...text.word_weights import weights_of
 
 ASKED = 0.1
 """What a word counts for that the question holds already, against 1 for a word that only the answer brings."""

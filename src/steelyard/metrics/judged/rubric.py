@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from ..core.errors import BadReply, InputError
-from ..core.records import Json, Sample, Undefined, Value
-from ..core.requests import Flow, Prompt, Weighed, ask, weigh
-from ..metric import metric
+from ...core.errors import BadReply, InputError
+from ...core.records import Json, Sample, Undefined, Value
+from ...core.requests import Flow, Prompt, Weighed, ask, weigh
+from ..registry import metric
 
 
 class Preset(Struct, frozen=True):

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ..core.errors import InputError
-from ..text.scripts import spaced
-from ..text.tokens import words_of
-from .scalars import Aggregation, References, clipped, f_measure, ngrams_of, over_references, overlap, reference_list
+from ...core.errors import InputError
+from ...text.scripts import spaced
+from ...text.tokens import words_of
+from .functions import Aggregation, References, clipped, f_measure, ngrams_of, over_references, overlap, reference_list
 
 Part: TypeAlias = Literal["f", "precision", "recall"]
 

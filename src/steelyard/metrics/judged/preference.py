@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..core.records import Json, Sample, Undefined, Value
-from ..core.requests import Flow, Prompt, request
-from ..metric import metric
+from ...core.records import Json, Sample, Undefined, Value
+from ...core.requests import Flow, Prompt, request
+from ..registry import metric
 
 OTHER = "other_response"
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from .core.errors import InputError
-from .core.records import Sample, Value
-from .core.requests import outcome
+from ..core.errors import InputError
+from ..core.records import Sample, Value
+from ..core.requests import outcome
 
 if TYPE_CHECKING:
-    from .metric import Metric
+    from .registry import Metric
 
 COLUMNS = {
     "gold_answers": "reference",

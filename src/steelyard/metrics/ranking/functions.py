@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..ranking.join import join
-from ..ranking.policy import Policy
-from ..ranking.qrels import identifier
-from ..ranking.rankings import FloatArray, Rankings
-from . import ranking
+from ...ranking.join import join
+from ...ranking.policy import Policy
+from ...ranking.qrels import identifier
+from ...ranking.rankings import FloatArray, Rankings
+from . import measures
 
 Relevance: TypeAlias = "Mapping[str, float] | Iterable[str]"
 """``{document: grade}``, or the relevant documents, each of grade 1."""
@@ -23,22 +23,22 @@ Relevance: TypeAlias = "Mapping[str, float] | Iterable[str]"
 _GIVEN = Policy(ties="given")
 
 
-def dcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ranking.Gain = "linear") -> float:
+def dcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: measures.Gain = "linear") -> float:
     """Discounted cumulative gain of the first k, see ``dcg``.
 
     >>> round(dcg_at_k(["d1", "d2", "d3"], {"d1": 2, "d3": 1}, 3), 4)
     2.5
     """
-    return _scalar(ranked, relevance, k, lambda table: ranking.dcg(table, k=k, gain=gain))
+    return _scalar(ranked, relevance, k, lambda table: measures.dcg(table, k=k, gain=gain))
 
 
-def ndcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ranking.Gain = "linear") -> float:
+def ndcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: measures.Gain = "linear") -> float:
     """Normalised discounted cumulative gain of the first k, see ``ndcg``.
 
     >>> round(ndcg_at_k(["a", "x"], {"a": 1, "b": 1}, 10), 4)
     0.6131
     """
-    return _scalar(ranked, relevance, k, lambda table: ranking.ndcg(table, k=k, gain=gain))
+    return _scalar(ranked, relevance, k, lambda table: measures.ndcg(table, k=k, gain=gain))
 
 
 def recall_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
@@ -47,7 +47,7 @@ def recall_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
     >>> recall_at_k(["a", "x"], {"a": 1, "b": 1}, 10)
     0.5
     """
-    return _scalar(ranked, relevance, k, lambda table: ranking.recall(table, k=k))
+    return _scalar(ranked, relevance, k, lambda table: measures.recall(table, k=k))
 
 
 def precision_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
@@ -56,7 +56,7 @@ def precision_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float
     >>> precision_at_k(["a", "x"], {"a": 1, "b": 1}, 10)
     0.1
     """
-    return _scalar(ranked, relevance, k, lambda table: ranking.precision(table, k=k))
+    return _scalar(ranked, relevance, k, lambda table: measures.precision(table, k=k))
 
 
 def reciprocal_rank(ranked: Iterable[str], relevance: Relevance, k: int | None = None) -> float:
@@ -65,7 +65,7 @@ def reciprocal_rank(ranked: Iterable[str], relevance: Relevance, k: int | None =
     >>> reciprocal_rank(["x", "a"], {"a": 1}), reciprocal_rank(["x", "a"], {"a": 1}, 1)
     (0.5, 0.0)
     """
-    return _scalar(ranked, relevance, k, lambda table: ranking.mrr(table, k=k))
+    return _scalar(ranked, relevance, k, lambda table: measures.mrr(table, k=k))
 
 
 def average_precision(ranked: Iterable[str], relevance: Relevance, k: int | None = None) -> float:
@@ -74,7 +74,7 @@ def average_precision(ranked: Iterable[str], relevance: Relevance, k: int | None
     >>> average_precision(["a", "x"], {"a": 1, "b": 1})
     0.5
     """
-    return _scalar(ranked, relevance, k, lambda table: ranking.average_precision(table, k=k))
+    return _scalar(ranked, relevance, k, lambda table: measures.average_precision(table, k=k))
 
 
 RETRIEVAL_METRICS: dict[str, Callable[[Iterable[str], Relevance, int], float]] = {

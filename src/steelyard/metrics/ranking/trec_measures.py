@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.errors import InputError
-from ..metric import NotNegative, Positive, ranking_metric
-from ..ranking.rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
-from .ranking import f_of, found, ndcg, precision, recall, where_relevant
+from ...core.errors import InputError
+from ...ranking.rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
+from ..registry import NotNegative, Positive, ranking_metric
+from .measures import f_of, found, ndcg, precision, recall, where_relevant
 
 INFAP_EPSILON = 1e-5
 

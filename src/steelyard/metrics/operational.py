@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..core.errors import InputError
 from ..core.records import Json, Sample, Undefined, Value
-from ..metric import metric
+from .registry import metric
 
 _USAGE = "usage"
 
