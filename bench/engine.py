@@ -33,8 +33,8 @@ from msgspec import Struct
 
 from steelyard.core.records import Sample, Undefined
 from steelyard.core.requests import Flow, Numbered, Prompt, ask, items, ratio
-from steelyard.engine import Cell, Engine
 from steelyard.metrics.lookup import get_metric
+from steelyard.models.engine import Cell, Engine
 
 HERE = Path(__file__).resolve().parent
 FIVE = ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision")

@@ -45,7 +45,7 @@ def counts_of(rows: list[fitting.Row], names: list[str], *, cosine: bool) -> lis
     if cosine:
         from steelyard.stats.intervals.cosine import cosine as angle
 
-        from steelyard.local_embedder import embed_texts
+        from steelyard.models.local_embedder import embed_texts
 
         texts = sorted({text for row in rows for text in [row["response"], *row["reference"]]})
         vectors = dict(zip(texts, embed_texts(texts), strict=True))

@@ -41,7 +41,7 @@ def add_cosines(rows: list[fitting.Row], pools: list[dict[str, float]]) -> None:
     from steelyard.stats.intervals.cosine import cosine
     from steelyard.text.tokens.sentences import sentences
 
-    from steelyard.local_embedder import embed_texts
+    from steelyard.models.local_embedder import embed_texts
 
     parts = [[row["retrieved_contexts"][0], *sentences(row["retrieved_contexts"][0])] for row in rows]
     texts = sorted({text for row, part in zip(rows, parts, strict=True) for text in [row["user_input"], *part]})

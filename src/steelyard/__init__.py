@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from .io.ragas_bridge import as_ragas_dataset as as_ragas_dataset
     from .io.samples import read_samples as read_samples
     from .io.samples import write_samples as write_samples
-    from .judge import LLMJudge as LLMJudge
-    from .judge import script as script
     from .metrics.lexical.functions import context_precision as context_precision
     from .metrics.lexical.functions import context_recall as context_recall
     from .metrics.lexical.functions import exact_match as exact_match
@@ -83,6 +81,8 @@ if TYPE_CHECKING:
     from .metrics.registry import metric as metric
     from .metrics.registry import ranking_metric as ranking_metric
     from .metrics.registry import register_metric as register_metric
+    from .models.judge import LLMJudge as LLMJudge
+    from .models.judge import script as script
     from .ranking.trec.files import read_qrels as read_qrels
     from .ranking.trec.files import read_run as read_run
     from .report import RagEvalReport as RagEvalReport
@@ -133,7 +133,7 @@ _WHERE = {
     "metrics.registry": ("metric", "ranking_metric", "register_metric", "Metric"),
     "metrics.lookup": ("get_metric",),
     "core.requests": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),
-    "judge": ("LLMJudge", "script"),
+    "models.judge": ("LLMJudge", "script"),
     "core.errors": (
         "SteelyardError",
         "InputError",

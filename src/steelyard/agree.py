@@ -14,10 +14,10 @@ from msgspec import Struct, structs
 
 from .core.errors import InputError
 from .core.records import Json, Sample
-from .embedder import Embedder
 from .evaluate_samples import evaluate_rag
 from .io.samples import read_samples
 from .metrics.lookup import ask_for
+from .models.embedder import Embedder
 from .stats.agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
 
 JUDGES = {

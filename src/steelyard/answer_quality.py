@@ -5,8 +5,8 @@ from __future__ import annotations
 from .core.errors import AskFailed
 from .core.records import Sample
 from .evaluate_samples import evaluate_rag
-from .judge import LLMJudge
 from .metrics.lexical.overlap import AnswerQuality, JudgeInput
+from .models.judge import LLMJudge
 
 MEASURES = {
     "faithfulness": "judged.faithfulness",

@@ -26,7 +26,7 @@ from .systems.keeping import Keeping
 from .systems.outputs import Output, answer_of, output_of
 
 if TYPE_CHECKING:
-    from .engine import Progress
+    from .models.engine import Progress
 
 
 class Stage(Struct):

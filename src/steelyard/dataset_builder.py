@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .synthesize import synthesize
 
 if TYPE_CHECKING:
-    from .judge import LLMJudge
+    from .models.judge import LLMJudge
 
 
 class EvalDatasetBuilder:

@@ -28,8 +28,8 @@ from .stats.pooling import FloatArray, passes
 from .stats.significance import paired_test
 
 if TYPE_CHECKING:
-    from .engine import Progress
-    from .judge import LLMJudge
+    from .models.engine import Progress
+    from .models.judge import LLMJudge
 
 MOST = 10
 """So many samples that moved are kept."""

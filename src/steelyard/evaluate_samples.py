@@ -17,9 +17,9 @@ from .report import Report, stamp
 from .weighing import Weighing
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
-    from .engine import Progress
-    from .judge import LLMJudge
+    from .models.embedder import Embedder
+    from .models.engine import Progress
+    from .models.judge import LLMJudge
 
 DEFAULT_METRICS = ("exact_match", "token_f1", "context_recall", "context_precision", "non_empty_rate")
 
@@ -85,7 +85,7 @@ def evaluate_rag(
     judging = None
     if weighing.judged:
         from .judging import Judging
-        from .pace import Pace
+        from .models.rate_limits import Pace
 
         judging = Judging(
             judge=judge,

@@ -21,10 +21,10 @@ from .datasets.dataset import Dataset, digest_of
 from .evaluate_samples import evaluate_rag
 from .io.ir_datasets import named
 from .io.samples import read_samples
-from .ledger import Ledger
 from .metrics.registry import Metric
+from .models.budget import Allowance
+from .models.ledger import Ledger
 from .pooling import clusters_of, pool_report
-from .purse import Allowance
 from .report import DatasetNote, Report, stamp
 from .stats.pooling import Column
 from .systems.calling import method, name_of
@@ -33,9 +33,9 @@ from .systems.llm_answerer import LLMAnswerer
 from .weighing import Weighing
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
-    from .engine import Progress
-    from .judge import LLMJudge
+    from .models.embedder import Embedder
+    from .models.engine import Progress
+    from .models.judge import LLMJudge
 
 TAKEN = frozenset({"seconds", "latency", "tokens", "cost"})
 """Metrics of what an answer took, for which samples are measured."""

@@ -14,18 +14,18 @@ import numpy as np
 from .core.errors import AskFailed, BadReply, InputError, reason_of
 from .core.records import Json, Sample, Undefined, Usage, Value
 from .core.requests import Flow
-from .embedder import Embedder, embedder_of
-from .engine import Cell, Engine, Result
-from .judge import LLMJudge, judge_of
-from .ledger import Keeper, ledger_path
 from .metrics.lookup import Asked
-from .pace import Pacing
+from .models.cost_estimate import Reckoning
+from .models.embedder import Embedder, embedder_of
+from .models.engine import Cell, Engine, Result
+from .models.judge import LLMJudge, judge_of
+from .models.ledger import Keeper, ledger_path
+from .models.rate_limits import Pacing
 from .plan import Asking, Plan, absent, plan_of
-from .reckoning import Reckoning
 from .stats.pooling import Column
 
 if TYPE_CHECKING:
-    from .engine import Progress
+    from .models.engine import Progress
 
 
 class Key(NamedTuple):

@@ -19,9 +19,10 @@ from .config import settings
 from .core.records import Sample, costs
 from .core.requests import Flow, embed
 from .core.wording import pluralize
-from .embedder import embedder_of
-from .engine import Engine
 from .evaluate_samples import plan_rag
+from .models.cell import Cell
+from .models.embedder import embedder_of
+from .models.engine import Engine
 from .plan import Plan, PlanLine
 from .run_config import embedder_in, judge_in, ledger_in, weighing_in
 from .run_systems import read_data
@@ -38,7 +39,6 @@ from .system_config import (
 )
 from .systems.chunks import Passages
 from .systems.llm_answerer import LLMAnswerer
-from .trace import Cell
 
 
 class SystemsPlan(Struct, frozen=True):

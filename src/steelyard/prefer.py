@@ -25,17 +25,17 @@ from .core.wording import pluralize
 from .evaluate_samples import evaluate_rag, plan_rag
 from .io.samples import read_samples
 from .metrics.judged.preference import OTHER
+from .models.budget import Allowance
 from .plan import Plan
 from .pooling import check_tag
-from .purse import Allowance
 from .report import Report
 from .stats.bradley_terry import Strength, bradley_terry
 from .stats.intervals import interval
 from .stats.pooling import groups
 
 if TYPE_CHECKING:
-    from .engine import Progress
-    from .judge import LLMJudge
+    from .models.engine import Progress
+    from .models.judge import LLMJudge
 
 Outcome: TypeAlias = Literal["win", "tie", "loss"]
 VALUE: Mapping[str, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}

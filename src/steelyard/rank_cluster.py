@@ -31,7 +31,7 @@ from .ranking.trec.scan import Scan, Ungrouped, together
 from .report import Report
 
 if TYPE_CHECKING:
-    from .engine import Progress
+    from .models.engine import Progress
 
 PIECE = 256 << 20
 """Bytes of a run file in a part, if not said otherwise."""

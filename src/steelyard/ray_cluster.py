@@ -24,11 +24,11 @@ from .core.errors import MissingExtra, SteelyardError, Stopped
 from .core.progress import Count
 from .core.wording import pluralize
 from .io.storage import Folder, folder_at
-from .pace import Bucket
+from .models.rate_limits import Bucket
 from .parts import Done, Manifest
 
 if TYPE_CHECKING:
-    from .engine import Progress
+    from .models.engine import Progress
 
 RETRIES = 5
 _TELL = 0.5  # seconds between two words of a worker on its progress

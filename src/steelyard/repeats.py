@@ -61,7 +61,7 @@ def noise(report: Report, *, confidence: float = 0.95) -> dict[str, Noise]:
     """The noise of every metric that was asked several times; samples with fewer than two draws are left out.
 
     >>> from steelyard import evaluate_rag
-    >>> from steelyard.judge import script
+    >>> from steelyard.models.judge import script
     >>> noise(evaluate_rag([{"response": "a", "reference": "a"}], metrics=["exact_match"]))
     {}
     """

@@ -158,8 +158,8 @@ class Report:
     @property
     def fingerprint(self) -> dict[str, Json]:
         """What must be equal for two reports to be compared; a price changes nothing that was measured."""
-        from .embedder import what_embeds
-        from .judge import what_judges
+        from .models.embedder import what_embeds
+        from .models.judge import what_judges
 
         return {
             "dataset": self.dataset.digest,

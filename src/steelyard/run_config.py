@@ -18,16 +18,16 @@ from .core.records import Json
 from .evaluate_samples import evaluate_rag, plan_rag
 from .gate import Rule, rules
 from .io.samples import read_samples
-from .ledger import MEMORY
 from .metrics.lookup import ask_for
+from .models.ledger import MEMORY
 from .plan import Plan
 from .report import Report
 from .weighing import Weighing
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
-    from .engine import Progress
-    from .judge import LLMJudge
+    from .models.embedder import Embedder
+    from .models.engine import Progress
+    from .models.judge import LLMJudge
 
 
 class Outcome(NamedTuple):
@@ -108,8 +108,8 @@ def pass_rates_in(config: Config) -> dict[str, float]:
 def weighing_in(config: Config) -> Weighing:
     """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown,
     with the path of the setting."""
-    from .embedder import embedder_of
-    from .judge import judge_of
+    from .models.embedder import embedder_of
+    from .models.judge import judge_of
 
     with _at("$.judge"):
         judge = judge_in(config)
@@ -147,8 +147,8 @@ def _at(place: str) -> Iterator[None]:
 
 def endpoints_in(config: Config) -> dict[str, str]:
     """The addresses that a configuration asks, by how it names them and by their short names."""
-    from .embedder import embedder_of
-    from .judge import OPENAI, judge_of
+    from .models.embedder import embedder_of
+    from .models.judge import OPENAI, judge_of
 
     judge, embedder = judge_in(config), embedder_in(config)
     asked = [judge_of(judge)] if judge is not None else []
@@ -207,8 +207,8 @@ def _reason(reason: str | None, evidence: dict[str, Json]) -> Json:
 
 def duration(plan: Plan, config: Config, rates: Mapping[str, float]) -> float:
     """Seconds that the calls of a plan take at some rates, which endpoints keep side by side."""
-    from .embedder import embedder_of
-    from .judge import judge_of
+    from .models.embedder import embedder_of
+    from .models.judge import judge_of
 
     judge, embedder = judge_in(config), embedder_in(config)
     calls: dict[str, int] = {}
@@ -237,7 +237,7 @@ def judge_in(config: Config) -> LLMJudge | str | None:
     """The judge of a configuration."""
     if not isinstance(config.judge, JudgeSettings):
         return config.judge
-    from .judge import judge_of
+    from .models.judge import judge_of
 
     return replace(judge_of(config.judge.model), **_given(config.judge))
 
@@ -246,7 +246,7 @@ def embedder_in(config: Config) -> Embedder | str | None:
     """The embedder of a configuration."""
     if not isinstance(config.embedder, EmbedderSettings):
         return config.embedder
-    from .embedder import embedder_of
+    from .models.embedder import embedder_of
 
     return replace(embedder_of(config.embedder.model), **_given(config.embedder))
 

@@ -17,7 +17,7 @@ from .evaluate_system import Set, evaluate_system, read_set
 from .gate import Rule, rules
 from .io.samples import read_samples
 from .line_up import Place, line_up
-from .purse import Allowance
+from .models.budget import Allowance
 from .ranking.trec.files import write_run
 from .report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
@@ -25,7 +25,7 @@ from .system_config import LlmEntry, SystemsConfig, variants
 from .systems.making import Making
 
 if TYPE_CHECKING:
-    from .engine import Progress
+    from .models.engine import Progress
 
 
 class Outcome(NamedTuple):

@@ -18,8 +18,8 @@ from .core.errors import InputError, WrongType, reason_of
 from .core.records import Json, Sample
 from .datasets.dataset import Dataset
 from .evaluate_system import score_collected
-from .ledger import Ledger
 from .metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
+from .models.ledger import Ledger
 from .pooling import pool_report
 from .report import DatasetNote, MetricNote, Report, stamp
 from .stats.pooling import Column
@@ -27,8 +27,8 @@ from .systems.keeping import Keeping
 from .systems.protocols import Answerer, RetrievalSystem
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
-    from .judge import LLMJudge
+    from .models.embedder import Embedder
+    from .models.judge import LLMJudge
 
 QUALITIES = ("faithfulness", "relevance", "correctness")
 
@@ -213,7 +213,7 @@ def _put(columns: Mapping[str, Column], row: int, sample: Sample, quality: Answe
 
 def _model(judge: object, embedder: Embedder | str | None) -> tuple[LLMJudge, Embedder | str] | None:
     """A language model as judge with its embedder; None for any other judge, WrongType for what is none."""
-    from .judge import LLMJudge, judge_of
+    from .models.judge import LLMJudge, judge_of
 
     if not isinstance(judge, str | LLMJudge):
         if callable(getattr(judge, "judge", None)):

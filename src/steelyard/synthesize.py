@@ -24,9 +24,10 @@ from .core.wording import pluralize
 from .datasets.corpus import Corpus, read_corpus
 from .datasets.dataset import Dataset, EvalQuery, digest_of
 from .datasets.folder import TOLD, write_set
-from .engine import Engine
 from .io.text_files import writing
-from .reckoning import Reckoning
+from .models.cell import Cell
+from .models.cost_estimate import Reckoning
+from .models.engine import Engine
 from .synthesis.filters import DUPLICATE, plain_refusal, refusal, rehearse
 from .synthesis.kinds import OF_TWO, Draft, draft
 from .synthesis.known_items import Salience, known_item
@@ -35,12 +36,11 @@ from .synthesis.passages import Links, Passage, passages_of
 from .synthesis.planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
 from .systems.hits import hit_of
 from .text.near_duplicates import Seen
-from .trace import Cell
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
-    from .engine import Progress, Result
-    from .judge import LLMJudge
+    from .models.embedder import Embedder
+    from .models.engine import Progress, Result
+    from .models.judge import LLMJudge
 
 RELATED = 3
 """Passages beside its own: a question without an answer finds none there, a known item may be mistaken for them."""

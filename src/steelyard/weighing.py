@@ -31,9 +31,9 @@ from .report import DatasetNote, MetricNote, Report, versions
 from .stats.pooling import Column, estimate
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
-    from .judge import LLMJudge
     from .judging import Judging
+    from .models.embedder import Embedder
+    from .models.judge import LLMJudge
 
 DEFAULT_THRESHOLD = 0.5
 _BLOCK = 32

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from steelyard.stats.intervals.cosine import cosine
 
-from steelyard import local_embedder as local
 from steelyard.core.errors import InputError
 from steelyard.core.package import RESOURCES
+from steelyard.models import local_embedder as local
 
 
 @pytest.fixture(scope="module")

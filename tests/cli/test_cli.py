@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
-from steelyard.shapes import example_of
+from steelyard.models.json_schema import example_of
 from steelyard.store import Store
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"

@@ -14,8 +14,8 @@ from steelyard.cli import invoke, progress
 from steelyard.cli.progress import Progress
 from steelyard.core.records import Value
 from steelyard.core.requests import Flow
-from steelyard.engine import Cell, Engine
 from steelyard.jury import evaluate_by_jury
+from steelyard.models.engine import Cell, Engine
 
 
 @pytest.fixture

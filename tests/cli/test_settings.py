@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.asking import read_body
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.drift import drift
-from steelyard.embedder import Embedder
-from steelyard.engine import Engine
 from steelyard.evaluate_samples import evaluate_rag
 from steelyard.gate import rules
-from steelyard.judge import LLMJudge
+from steelyard.models.embedder import Embedder
+from steelyard.models.engine import Engine
+from steelyard.models.judge import LLMJudge
+from steelyard.models.judge_client import read_body
 
 ROW = '{"id": "a", "response": "x", "reference": "x"}\n'
 

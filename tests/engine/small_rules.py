@@ -10,7 +10,7 @@ from msgspec import Struct
 from steelyard.stats.intervals.cosine import cosine
 
 from steelyard.core.requests import Flow, Numbered, Prompt, ask, embed, items, ratio
-from steelyard.engine import Cell, Engine, Result
+from steelyard.models.engine import Cell, Engine, Result
 
 
 class Claims(Struct):

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from small_rules import by_key, engine_of
 
 from server import Reply
-from steelyard.chances import Likely, Token, chances, read_tokens
 from steelyard.core.records import Sample, Value
 from steelyard.core.requests import play
-from steelyard.engine import Cell
 from steelyard.metrics.judged.rubric import rubric
+from steelyard.models.engine import Cell
+from steelyard.models.logprobs import Likely, Token, chances, read_tokens
 
 SAMPLE = Sample(response="In 1932.", reference="1932")
 Serve = Callable[..., Any]

@@ -13,9 +13,9 @@ from small_rules import alike, by_key, cells, engine_of, value
 from server import Server
 from steelyard.core.errors import AskFailed, BadReply
 from steelyard.core.requests import Flow, embed
-from steelyard.embedder import embedding_script
-from steelyard.embedding import read_vectors
-from steelyard.engine import Cell, Engine
+from steelyard.models.embedder import embedding_script
+from steelyard.models.embedding_client import read_vectors
+from steelyard.models.engine import Cell, Engine
 
 Serve = Callable[..., Server]
 UNIT = {"aa": [1.0, 0.0, 0.0], "bb": [0.0, 1.0, 0.0], "cc": [0.0, 0.0, 1.0]}

@@ -19,8 +19,8 @@ from small_rules import SO, Verdict, by_key, cells, engine_of, so, supported, te
 from server import Reply, Server
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.requests import Flow, request
-from steelyard.endpoint import backoff, retry_after
-from steelyard.engine import Cell, Engine
+from steelyard.models.endpoint import backoff, retry_after
+from steelyard.models.engine import Cell, Engine
 
 Serve = Callable[..., Server]
 YES = '{"reason": "r", "verdict": "yes"}'

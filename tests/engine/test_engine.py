@@ -21,8 +21,8 @@ from server import Server
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.records import Undefined
 from steelyard.core.requests import Ask, Flow, ask, request
-from steelyard.engine import Cell, Engine, Result
-from steelyard.judge import script
+from steelyard.models.engine import Cell, Engine, Result
+from steelyard.models.judge import script
 
 Serve = Callable[..., Server]
 

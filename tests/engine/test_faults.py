@@ -14,7 +14,7 @@ from server import Server
 from steelyard.core.errors import AskFailed, BadReply
 from steelyard.core.records import Value
 from steelyard.core.requests import Flow, Numbered, Prompt, ask, items
-from steelyard.engine import Result
+from steelyard.models.engine import Result
 
 Serve = Callable[..., Server]
 FAULTS = {"429": 0.05, "500": 0.02, "malformed": 0.02, "hang": 0.01}

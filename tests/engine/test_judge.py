@@ -9,9 +9,9 @@ from small_rules import by_key, cells, so, value
 
 from steelyard.core.errors import BadReply, InputError, MissingExtra, WrongType
 from steelyard.core.requests import Ask
-from steelyard.embedder import Embedder, embedder_of, embedding_script
-from steelyard.engine import Engine
-from steelyard.judge import LLMJudge, judge_of, key_of, script
+from steelyard.models.embedder import Embedder, embedder_of, embedding_script
+from steelyard.models.engine import Engine
+from steelyard.models.judge import LLMJudge, judge_of, key_of, script
 
 SPELLINGS = [
     "openai:gpt-4o-mini",

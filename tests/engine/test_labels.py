@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.core.errors import BadReply
-from steelyard.labels import is_refusal, read_label, read_rating
+from steelyard.models.parse_verdict import is_refusal, read_label, read_rating
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes.", " YES ", "yes - because the date matches", "**Yes**", '"yes"'])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.core.errors import InputError
-from steelyard.ledger import Entry, Ledger, Unusable, ledger_path, request_key
+from steelyard.models.ledger import Entry, Ledger, Unusable, ledger_path, request_key
 
 
 def entry(key: str, reply: str = '{"a":1}') -> Entry:
@@ -120,7 +120,7 @@ def test_what_is_no_ledger_is_one_clear_error(tmp_path: Path) -> None:
 
 WRITER = """
 import itertools, sys
-from steelyard.ledger import Entry, Ledger
+from steelyard.models.ledger import Entry, Ledger
 ledger = Ledger(sys.argv[1])
 for number in itertools.count(int(sys.argv[2])):
     ledger.add(Entry(key=f"k{number}", judge="j", prompt="p" * 2000, reply=str(number), parsed=str(number)))
@@ -157,7 +157,7 @@ def test_the_ledger_survives_kill_at_random_points(tmp_path: Path) -> None:
 
 SHARER = """
 import sys
-from steelyard.ledger import Entry, Ledger
+from steelyard.models.ledger import Entry, Ledger
 ledger = Ledger(sys.argv[1])
 for number in range(300):
     key = f"{number}" if number % 3 == 0 else f"{sys.argv[2]}-{number}"

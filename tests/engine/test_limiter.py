@@ -9,7 +9,7 @@ from collections.abc import Callable
 from small_rules import by_key, cells, engine_of, so, texts, value
 
 from server import Server
-from steelyard.limiter import Limiter
+from steelyard.models.limiter import Limiter
 
 
 def test_the_oldest_cell_goes_first_and_the_limit_holds() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from steelyard.core.errors import BadReply
 from steelyard.core.requests import Numbered
-from steelyard.replies import Completion, read_reply
+from steelyard.models.parse_reply import Completion, read_reply
 
 
 class Verdict(Struct):

@@ -13,9 +13,9 @@ from small_rules import SO, Claims, alike, cells, engine_of, so, supported, text
 from server import Server
 from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.requests import Flow, ask
-from steelyard.engine import Cell, Engine
-from steelyard.judge import script
-from steelyard.purse import tokens_of
+from steelyard.models.budget import tokens_of
+from steelyard.models.engine import Cell, Engine
+from steelyard.models.judge import script
 
 Serve = Callable[..., Server]
 

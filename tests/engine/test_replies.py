@@ -14,7 +14,7 @@ from small_rules import Claims, Verdict
 
 from steelyard.core.errors import BadReply
 from steelyard.core.requests import Numbered, items
-from steelyard.replies import Completion, Graded, complaint, read_reply, read_text
+from steelyard.models.parse_reply import Completion, Graded, complaint, read_reply, read_text
 
 
 class Verdicts(Struct):

@@ -18,7 +18,7 @@ from small_rules import Verdict, by_key, cells, engine_of, so, supported, texts,
 from server import Reply, Server
 from steelyard.core.errors import AskFailed
 from steelyard.core.requests import Flow, Prompt, ask
-from steelyard.engine import Cell
+from steelyard.models.engine import Cell
 
 Serve = Callable[..., Server]
 

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from small_rules import Claims, Verdict
 
 from steelyard.core.requests import Numbered
-from steelyard.shapes import digest_of, example_of, in_words, schema_of
+from steelyard.models.json_schema import digest_of, example_of, in_words, schema_of
 
 
 class Part(Struct):

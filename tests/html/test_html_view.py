@@ -16,7 +16,7 @@ from steelyard.stats.intervals.pooling import Column
 from steelyard import evaluate_run
 from steelyard.core.records import Estimate, Sample
 from steelyard.failures import where_it_fails
-from steelyard.ledger import Entry, Ledger
+from steelyard.models.ledger import Entry, Ledger
 from steelyard.pooling import pool_report
 from steelyard.render.html import breakable, fragment, page
 from steelyard.render.html_data import data, merit, states, verdicts, worst_first

@@ -22,7 +22,7 @@ from steelyard.metrics.judged.claims import (
     self_knowledge,
 )
 from steelyard.metrics.judged.verdicts import CHECK, Claims, support_shape, windows
-from steelyard.replies import read_text
+from steelyard.models.parse_reply import read_text
 
 SAMPLE = Sample(
     id="1",

@@ -21,7 +21,7 @@ from steelyard.metrics.judged.contexts import (
     context_relevancy,
     sentence_relevancy,
 )
-from steelyard.replies import read_text
+from steelyard.models.parse_reply import read_text
 
 SAMPLE = Sample(
     user_input="When did it open?",

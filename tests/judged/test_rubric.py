@@ -10,7 +10,7 @@ from steelyard.core.requests import play
 from steelyard.metrics.judged.preference import preference
 from steelyard.metrics.judged.rubric import abstention, rubric
 from steelyard.metrics.lookup import get_metric
-from steelyard.replies import read_text
+from steelyard.models.parse_reply import read_text
 
 SAMPLE = Sample(user_input="When?", response="In 1932.", reference="1932", retrieved_contexts=["Opened in 1932."])
 

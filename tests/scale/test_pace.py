@@ -17,8 +17,8 @@ from server import Reply, Server
 from steelyard import evaluate_rag
 from steelyard.core.errors import InputError
 from steelyard.core.requests import Flow, Prompt, ask
-from steelyard.engine import Cell, Engine
-from steelyard.pace import Bucket, Pace, rates_of
+from steelyard.models.engine import Cell, Engine
+from steelyard.models.rate_limits import Bucket, Pace, rates_of
 
 
 class Verdict(Struct):

@@ -28,7 +28,7 @@ from steelyard.config import read_config
 from steelyard.core.errors import InputError
 from steelyard.core.progress import Count
 from steelyard.io.storage import Folder, folder_at
-from steelyard.pace import BURST
+from steelyard.models.rate_limits import BURST
 from steelyard.parts import Manifest
 
 ray = pytest.importorskip("ray", reason="ray is not installed")

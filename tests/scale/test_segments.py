@@ -11,8 +11,8 @@ import pytest
 
 from steelyard.core.errors import InputError, MissingExtra
 from steelyard.io.storage import Folder, folder_at
-from steelyard.ledger import Entry, Unusable
-from steelyard.segments import Segments, compact
+from steelyard.models.ledger import Entry, Unusable
+from steelyard.models.ledger_segments import Segments, compact
 
 
 @pytest.fixture(params=["path", "file", "memory"])

@@ -26,7 +26,7 @@ from steelyard.dataset_builder import EvalDatasetBuilder
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
-from steelyard.judge import script
+from steelyard.models.judge import script
 from steelyard.synthesize import plan_synthesis, synthesize
 
 Serve = Callable[..., Server]

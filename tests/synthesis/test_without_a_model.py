@@ -13,7 +13,7 @@ from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import evaluate_retrieval
 from steelyard.demo import load
-from steelyard.embedder import embedding_script
+from steelyard.models.embedder import embedding_script
 from steelyard.synthesis.filters import gives_away
 from steelyard.synthesis.known_items import GAP, Salience, known_item
 from steelyard.synthesis.misspelling import misspelt

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from steelyard.core.errors import AskFailed, BadReply, InputError, WrongType
 from steelyard.core.requests import Ask
-from steelyard.embedder import embedding_script
-from steelyard.judge import script
+from steelyard.models.embedder import embedding_script
+from steelyard.models.judge import script
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import Passages, cut
 from steelyard.systems.dense import Dense, embed_all

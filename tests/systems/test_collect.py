@@ -13,7 +13,7 @@ from steelyard.calls import Patience
 from steelyard.collect import Stage, collect
 from steelyard.core.errors import AskFailed, WrongType
 from steelyard.core.records import Sample, Span, Usage
-from steelyard.ledger import Ledger
+from steelyard.models.ledger import Ledger
 from steelyard.systems.hits import Hit
 from steelyard.systems.keeping import Keeping
 from steelyard.systems.outputs import Output

@@ -10,8 +10,8 @@ from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import BenchmarkSuite, OverlapJudge, evaluate_retrieval
 from steelyard.demo import load
-from steelyard.embedder import embedding_script
 from steelyard.evaluate_system import evaluate_system
+from steelyard.models.embedder import embedding_script
 from steelyard.systems.dense import Dense
 from steelyard.systems.described import Described
 from steelyard.systems.extractive import Extractive

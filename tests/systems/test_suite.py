@@ -16,11 +16,11 @@ from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeIn
 from steelyard.core.errors import AskFailed, InputError, WrongType
 from steelyard.core.records import Usage
 from steelyard.core.requests import Ask
-from steelyard.embedder import embedding_script
 from steelyard.evaluate_system import evaluate_system
-from steelyard.judge import script
+from steelyard.models.embedder import embedding_script
+from steelyard.models.json_schema import example_of
+from steelyard.models.judge import script
 from steelyard.render.stages import stages
-from steelyard.shapes import example_of
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.extractive import Extractive
 from steelyard.systems.outputs import Output

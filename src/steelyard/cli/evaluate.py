@@ -33,7 +33,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from ..gate import Rule
-    from ..judge import LLMJudge
+    from ..models.judge import LLMJudge
     from ..plan import Plan
     from ..report import Report
 
@@ -267,7 +267,7 @@ def priced(judge: str, price: str | None) -> LLMJudge | str:
         return judge
     from dataclasses import replace
 
-    from ..judge import judge_of
+    from ..models.judge import judge_of
 
     return replace(judge_of(judge), price=prices(price))
 

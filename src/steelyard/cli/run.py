@@ -53,7 +53,7 @@ def run(
     threshold was missed, 3 too much failed.
     """
     from ..config import read_config, read_plain
-    from ..pace import rates_of
+    from ..models.rate_limits import rates_of
     from ..run_config import duration, endpoints_in, plan, weighing_in
     from ..run_config import run as weigh
     from ..system_config import has_systems

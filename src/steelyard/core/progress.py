@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .records import costs
 
 if TYPE_CHECKING:
-    from ..engine import Progress
+    from ..models.engine import Progress
 
 
 class Count(NamedTuple):

@@ -345,7 +345,7 @@ def _exchanges(
     place = ledger or _ledger_of(report)
     if place is None or not place.is_file() or not any(column.requests for column in report.columns.values()):
         return Blocks("", []), asked
-    from ..exchanges import exchanges
+    from ..models.exchanges import exchanges
 
     told: list[Json] = []
     room = PROMPTS

@@ -10,8 +10,8 @@ import msgspec
 from ..core.errors import UnknownName
 from ..core.records import Json, Sample
 from ..core.wording import nearest, pluralize
-from ..exchanges import exchanges
 from ..labeller import visible
+from ..models.exchanges import exchanges
 from ..namesakes import label_of
 from ..report import Report
 from .table import one_line

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..core.records import Span
-from ..embedder import Embedder
+from ..models.embedder import Embedder
 from ..systems.dense import embed_all
 from ..text.near_duplicates import grams_of, likeness
 from ..text.sentences import sentence_spans

@@ -12,8 +12,8 @@ from msgspec import Struct
 from ..core.errors import InputError, UnknownName
 from ..core.wording import did_you_mean
 from ..datasets.corpus import Corpus
-from ..embedder import Embedder, embedder_of
-from ..judge import LLMJudge, judge_of
+from ..models.embedder import Embedder, embedder_of
+from ..models.judge import LLMJudge, judge_of
 from .kinds import KINDS, OF_TWO, STYLES
 from .passages import Links, Passage
 

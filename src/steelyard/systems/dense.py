@@ -11,9 +11,9 @@ import numpy as np
 from ..core.errors import BadReply
 from ..core.records import Usage
 from ..core.requests import Flow, embed
-from ..embedder import Embedder, embedder_of
-from ..engine import Engine
-from ..trace import Cell
+from ..models.cell import Cell
+from ..models.embedder import Embedder, embedder_of
+from ..models.engine import Engine
 from .chunks import Passages, Results
 
 _TEXTS = 64

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from ..core.errors import AskFailed
-from ..ledger import Entry, Ledger, request_key
+from ..models.ledger import Entry, Ledger, request_key
 from .outputs import Output
 
 _SHAPE = b"output of a system"

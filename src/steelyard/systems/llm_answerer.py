@@ -9,10 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..core.requests import Flow, Prompt, Text, ask
-from ..engine import Engine
-from ..judge import LLMJudge, judge_of
-from ..reckoning import Reckoning
-from ..trace import Cell
+from ..models.cell import Cell
+from ..models.cost_estimate import Reckoning
+from ..models.engine import Engine
+from ..models.judge import LLMJudge, judge_of
 from .outputs import Output
 
 PROMPT = Prompt(

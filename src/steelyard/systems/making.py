@@ -12,7 +12,7 @@ import msgspec
 from ..calls import PLAIN, Patience
 from ..core.errors import InputError
 from ..core.records import Sample
-from ..purse import Allowance
+from ..models.budget import Allowance
 from ..system_config import (
     OUTSIDE,
     AnswererEntry,

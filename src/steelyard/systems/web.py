@@ -13,8 +13,8 @@ import msgspec
 
 from ..core.errors import AskFailed, InputError
 from ..core.records import Json
-from ..endpoint import unreachable
-from ..judge import check_url, key_of
+from ..models.endpoint import unreachable
+from ..models.judge import check_url, key_of
 from .described import Paths, put
 from .outputs import Output
 

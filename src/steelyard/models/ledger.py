@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct, structs
 
-from .core.errors import InputError
+from ..core.errors import InputError
 
 VERSION = 1
 DEFAULT = Path(".steelyard/ledger.sqlite")

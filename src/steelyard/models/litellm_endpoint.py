@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from .core.records import Json
+from ..core.records import Json
 from .endpoint import Endpoint
 
 _SECRET = ("_KEY", "_TOKEN", "_SECRET")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import math
 
-from .core.errors import AskFailed
-from .core.records import Usage
-from .core.wording import pluralize
+from ..core.errors import AskFailed
+from ..core.records import Usage
+from ..core.wording import pluralize
 
 _NOISE = 1e-12
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.errors import InputError, MissingExtra
-from .core.package import RESOURCES
+from ..core.errors import InputError, MissingExtra
+from ..core.package import RESOURCES
 from .embedder import Embedder
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-    from .core.requests import Vector
+    from ..core.requests import Vector
 
 MODEL = "local:all-MiniLM-L6-v2-int8"
 DIGEST = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

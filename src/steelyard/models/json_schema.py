@@ -8,7 +8,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct, inspect
 
-from .core.records import Json
+from ..core.records import Json
 
 _UNSENT = frozenset({"minLength", "maxLength", "default"})
 _NAMES = frozenset({"title", "description"})

@@ -14,16 +14,16 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct, field
 
-from .asking import cost_of, kept_reply, key_of_ask, room_for
-from .core.errors import AskFailed, BadReply
-from .core.records import Undefined
-from .core.requests import Ask, Embed, Request, Vector, play, printable
+from ..core.errors import AskFailed, BadReply
+from ..core.records import Undefined
+from ..core.requests import Ask, Embed, Request, Vector, play, printable
+from .budget import tokens_of
+from .cell import Cell
 from .embedder import Embedder
+from .json_schema import example_of
 from .judge import LLMJudge
+from .judge_client import cost_of, kept_reply, key_of_ask, room_for
 from .ledger import Keeper, request_key
-from .purse import tokens_of
-from .shapes import example_of
-from .trace import Cell
 
 MOST = 1000
 """Requests of one cell that are reckoned: a rule may ask until a reply pleases it, and plausible ones may never."""

@@ -15,10 +15,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from .core.errors import BadReply
-from .core.records import Json
-from .labels import find_label, is_refusal, read_rating
-from .shapes import in_words
+from ..core.errors import BadReply
+from ..core.records import Json
+from .json_schema import in_words
+from .parse_verdict import find_label, is_refusal, read_rating
 
 _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 _TRIES = 30  # of braces at which an object may begin, so that no reply takes long to read

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from .core.records import Usage
-from .core.requests import Flow
+from ..core.records import Usage
+from ..core.requests import Flow
 
 
 class Cell(Struct, frozen=True):

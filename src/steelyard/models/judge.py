@@ -15,15 +15,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .core import wording
-from .core.errors import InputError, MissingExtra, WrongType, within
-from .core.records import Json
-from .core.requests import Ask
-from .core.validation import misfit
+from ..core import wording
+from ..core.errors import InputError, MissingExtra, WrongType, within
+from ..core.records import Json
+from ..core.requests import Ask
+from ..core.validation import misfit
 
 if TYPE_CHECKING:
+    from ..metrics.lexical.overlap import AnswerQuality, JudgeInput
     from .embedder import Embedder
-    from .metrics.lexical.overlap import AnswerQuality, JudgeInput
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -84,7 +84,7 @@ class LLMJudge:
 
         What is undefined is None; a metric that fails raises AskFailed with its reason.
         """
-        from .answer_quality import quality_by_model
+        from ..answer_quality import quality_by_model
 
         return quality_by_model(case, self)
 

@@ -24,12 +24,12 @@ from urllib.request import getproxies
 import msgspec
 from msgspec import Struct
 
-from .core.errors import AskFailed, BadReply, InputError
-from .core.records import Json
-from .core.wording import pluralize
+from ..core.errors import AskFailed, BadReply, InputError
+from ..core.records import Json
+from ..core.wording import pluralize
 from .judge import OPENAI, key_of
 from .limiter import Limiter
-from .pace import Pacing
+from .rate_limits import Pacing
 
 if TYPE_CHECKING:
     import aiohttp

@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Struct
 
-from .chances import chances, read_tokens
-from .core.errors import AskFailed, BadReply
-from .core.records import Json
-from .core.requests import Ask, Weighed, printable
-from .core.validation import sentence
+from ..core.errors import AskFailed, BadReply
+from ..core.records import Json
+from ..core.requests import Ask, Weighed, printable
+from ..core.validation import sentence
+from .budget import Purse, tokens_of
+from .cell import Trace
 from .endpoint import Endpoint
+from .json_schema import digest_of, in_words, schema_of
 from .judge import LLMJudge
 from .ledger import Entry, Keeper, Unusable, request_key
-from .purse import Purse, tokens_of
-from .replies import Completion, complaint, read_reply
-from .shapes import digest_of, in_words, schema_of
-from .trace import Trace
+from .logprobs import chances, read_tokens
+from .parse_reply import Completion, complaint, read_reply
 
 ROOM = 4
 """How many times the tokens of the first attempt a second one gets after a reply that was cut off."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .core.errors import BadReply
+from ..core.errors import BadReply
 
 _DRESS = " \t\r\n\"'`*_~“”‘’«»()[]{}<>.!?,;:"
 _LOOSE = r"[\s\"'`*_~“”‘’«»()\[\]:=]"

@@ -19,9 +19,9 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct, structs
 
-from .core.errors import InputError
-from .core.validation import sentence
-from .io.storage import Folder
+from ..core.errors import InputError
+from ..core.validation import sentence
+from ..io.storage import Folder
 from .ledger import Entry, Unusable
 
 EVERY, MANY = 2.0, 500

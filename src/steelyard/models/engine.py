@@ -21,19 +21,19 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from .asking import Asking
-from .core.errors import AskFailed, BadReply, InputError, SteelyardError, within
-from .core.records import Outcome, Undefined, Usage, Value
-from .core.requests import Ask, Request, Requests, outcome
+from ..core.errors import AskFailed, BadReply, InputError, SteelyardError, within
+from ..core.records import Outcome, Undefined, Usage, Value
+from ..core.requests import Ask, Request, Requests, outcome
+from .budget import Purse
+from .cell import Cell, Trace
+from .cost_estimate import Reckoning, reckon
 from .embedder import Embedder, embedder_of
-from .embedding import Embedding
+from .embedding_client import Embedding
 from .endpoint import Endpoint
 from .judge import LITELLM, LLMJudge, judge_of
+from .judge_client import Asking
 from .ledger import Keeper, Ledger
-from .pace import Pacing
-from .purse import Purse
-from .reckoning import Reckoning, reckon
-from .trace import Cell, Trace
+from .rate_limits import Pacing
 
 __all__ = ["Cell", "Engine", "Progress", "Reckoning", "Result"]
 

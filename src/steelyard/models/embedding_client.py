@@ -18,15 +18,15 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from .asking import again
-from .core.errors import AskFailed, BadReply
-from .core.requests import Embed, Vector, printable
-from .core.validation import sentence
+from ..core.errors import AskFailed, BadReply
+from ..core.requests import Embed, Vector, printable
+from ..core.validation import sentence
+from .budget import Purse, tokens_of
+from .cell import Trace
 from .embedder import Embedder
 from .endpoint import Endpoint
+from .judge_client import again
 from .ledger import Keeper, request_key
-from .purse import Purse, tokens_of
-from .trace import Trace
 
 _GATHER = 0.01
 _LANES = 2  # calls in flight at which smaller batches wait and grow

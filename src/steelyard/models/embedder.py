@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from .core.errors import InputError, MissingExtra, WrongType, within
-from .core.records import Json
-from .core.requests import Vector
+from ..core.errors import InputError, MissingExtra, WrongType, within
+from ..core.records import Json
+from ..core.requests import Vector
+from ..stats.cosine import cosine
 from .judge import LITELLM, OPENAI, check_url, read_address, read_options, read_spelling, show_option, spell_address
-from .stats.cosine import cosine
 
 __all__ = ["Embedder", "cosine", "embedder_of", "embedding_script", "what_embeds"]
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
-from .core.errors import InputError
+from ..core.errors import InputError
 
 BURST = 0.1
 """Seconds' worth of calls that may start at once after a pause, if not said otherwise."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from .core.wording import pluralize
-from .io.storage import folder_at
+from ..core.wording import pluralize
+from ..io.storage import folder_at
 from .ledger import MEMORY, Keeper, Ledger
-from .segments import Segments
+from .ledger_segments import Segments
 
 
 class Exchange(Struct, frozen=True):
