@@ -21,9 +21,9 @@ sys.path.insert(0, str(ROOT / "tests" / "html"))
 
 from made import made  # noqa: E402 - the data of the tests
 
-from steelyard.compare import compare  # noqa: E402
 from steelyard.render.html import page  # noqa: E402
 from steelyard.render.html_comparison import comparison_page  # noqa: E402
+from steelyard.reports.compare import compare  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -17,9 +17,6 @@ from .core.version import VERSION
 if TYPE_CHECKING:
     from .calibrate import calibrate as calibrate
     from .calibration import Calibration as Calibration
-    from .compare import compare as compare
-    from .comparison import Comparison as Comparison
-    from .comparison import MetricDelta as MetricDelta
     from .core.errors import AskFailed as AskFailed
     from .core.errors import BadReply as BadReply
     from .core.errors import InputError as InputError
@@ -85,9 +82,12 @@ if TYPE_CHECKING:
     from .models.judge import script as script
     from .ranking.trec.files import read_qrels as read_qrels
     from .ranking.trec.files import read_run as read_run
-    from .report import RagEvalReport as RagEvalReport
-    from .report import Report as Report
-    from .report import RetrievalEvalReport as RetrievalEvalReport
+    from .reports.compare import compare as compare
+    from .reports.comparison import Comparison as Comparison
+    from .reports.comparison import MetricDelta as MetricDelta
+    from .reports.report import RagEvalReport as RagEvalReport
+    from .reports.report import Report as Report
+    from .reports.report import RetrievalEvalReport as RetrievalEvalReport
     from .suite import BenchmarkSuite as BenchmarkSuite
     from .synthesize import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
@@ -120,12 +120,12 @@ _WHERE = {
     "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "datasets.dataset": ("Dataset", "EvalQuery"),
     "dataset_builder": ("EvalDatasetBuilder",),
-    "report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
+    "reports.report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
     "calibrate": ("calibrate",),
     "calibration": ("Calibration",),
-    "compare": ("compare",),
+    "reports.compare": ("compare",),
     "tied_orders": ("tied_orders",),
-    "comparison": ("Comparison", "MetricDelta"),
+    "reports.comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "suite": ("BenchmarkSuite",),
     "evaluate_system": ("evaluate_system", "aevaluate_system"),

@@ -13,9 +13,9 @@ from .calibration import Calibrated, Calibration, Ceiling, Share
 from .core.errors import InputError
 from .labelled import Labelled, by_system, check_baseline, doubts, join
 from .labels_file import Label, read_labels
-from .namesakes import label_of
-from .pooling import check_tag, clusters_of
-from .report import MetricNote, Report
+from .reports.estimates import check_tag, clusters_of
+from .reports.metric_identity import label_of
+from .reports.report import MetricNote, Report
 from .stats import agreement
 from .stats.agreement import Agreement, How
 from .stats.intervals import difference_interval, interval

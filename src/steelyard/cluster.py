@@ -39,9 +39,9 @@ from .models.ledger_segments import Segments, compact
 from .models.rate_limits import Pace, Pacing
 from .parts import FORMAT, Done, Manifest, samples_of, write_parts
 from .rank_cluster import rank_part
-from .report import Report
-from .report_check import BY_ROW, check_column
-from .report_json import decode
+from .reports.report import Report
+from .reports.serialize import decode
+from .reports.validate import BY_ROW, check_column
 from .run_config import dataset_in, embedder_in, judge_in, weighing_in
 from .stats.pooling import Column
 from .weighing import Weighing

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from .compare import NOISE, compare
-from .comparison import Change, MetricDelta
 from .core.errors import InputError, within
 from .evaluate_samples import evaluate_rag, plan_rag
 from .labelled import join
 from .labels_file import Label, read_labels
-from .namesakes import label_of
 from .plan import Plan
-from .report import Report
+from .reports.compare import NOISE, compare
+from .reports.comparison import Change, MetricDelta
+from .reports.metric_identity import label_of
+from .reports.report import Report
 from .stats.agreement import Agreement, accuracy, spearman
 from .stats.pooling import FloatArray, passes
 from .stats.significance import paired_test

@@ -16,11 +16,11 @@ from .core.errors import InputError, WrongType
 from .core.records import Qrels, Run, Sample
 from .metrics.lookup import Asked, ask_for
 from .metrics.registry import Metric
-from .pooling import pool_report
 from .ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
 from .ranking.rankings import Undefined as UndefinedPolicy
 from .ranking.trec.files import load_rankings
-from .report import DatasetNote, MetricNote, Report, stamp, versions
+from .reports.estimates import pool_report
+from .reports.report import DatasetNote, MetricNote, Report, stamp, versions
 from .stats.pooling import Column
 
 if TYPE_CHECKING:

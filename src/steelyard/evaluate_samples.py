@@ -13,7 +13,7 @@ from .core.records import Sample, Score
 from .io.samples import read_samples
 from .metrics.registry import Metric
 from .plan import Plan, plan_of
-from .report import Report, stamp
+from .reports.report import Report, stamp
 from .weighing import Weighing
 
 if TYPE_CHECKING:

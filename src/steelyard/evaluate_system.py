@@ -24,8 +24,8 @@ from .io.samples import read_samples
 from .metrics.registry import Metric
 from .models.budget import Allowance
 from .models.ledger import Ledger
-from .pooling import clusters_of, pool_report
-from .report import DatasetNote, Report, stamp
+from .reports.estimates import clusters_of, pool_report
+from .reports.report import DatasetNote, Report, stamp
 from .stats.pooling import Column
 from .systems.calling import method, name_of
 from .systems.keeping import Keeping

@@ -21,8 +21,8 @@ from .core.progress import Tally
 from .core.records import Json, Usage
 from .models.budget import Allowance
 from .models.judge import LLMJudge, judge_of
-from .pooling import clusters_of, pool_report
-from .report import MetricNote, Report
+from .reports.estimates import clusters_of, pool_report
+from .reports.report import MetricNote, Report
 from .stats.agreement import Agreement, accuracy
 from .stats.krippendorff import krippendorff_alpha
 from .stats.pooling import Column, passes

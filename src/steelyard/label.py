@@ -19,9 +19,9 @@ from .core.errors import InputError
 from .core.records import Sample
 from .labelled import Unit, units_of
 from .labels_file import Sheet
-from .namesakes import label_of
-from .pooling import check_tag
-from .report import Report
+from .reports.estimates import check_tag
+from .reports.metric_identity import label_of
+from .reports.report import Report
 
 COLUMNS = ("sample", "metric", "value", "annotator", "question", "response", "reference", "contexts")
 DRAWN = ("system", "drawn", "stratum", "share")

@@ -11,7 +11,7 @@ from msgspec import Struct
 from .core.errors import InputError
 from .core.wording import pluralize
 from .labels_file import Label
-from .report import Report
+from .reports.report import Report
 from .stats.distributions import normal_cdf
 from .stats.pooling import FloatArray
 

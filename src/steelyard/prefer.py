@@ -27,8 +27,8 @@ from .io.samples import read_samples
 from .metrics.judged.preference import OTHER
 from .models.budget import Allowance
 from .plan import Plan
-from .pooling import check_tag
-from .report import Report
+from .reports.estimates import check_tag
+from .reports.report import Report
 from .stats.bradley_terry import Strength, bradley_terry
 from .stats.intervals import interval
 from .stats.pooling import groups

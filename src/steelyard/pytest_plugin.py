@@ -13,10 +13,10 @@ from typing import Protocol
 
 import pytest
 
-from .gate import rules
-from .namesakes import label_of
-from .reasons import reason_of
-from .report import Report
+from .reports.explain import reason_of
+from .reports.gate import rules
+from .reports.metric_identity import label_of
+from .reports.report import Report
 
 WORST = 10
 
@@ -86,8 +86,8 @@ def gate(baseline: str | None = None) -> AssertQuality:
         if not any(not rule.passed for rule in found):
             lines = []
         if baseline is not None:
-            from .compare import compare
-            from .store import report_at
+            from .reports.compare import compare
+            from .reports.store import report_at
 
             compared = compare(report, report_at(baseline), tolerance, significant=significant, max_failed=max_failed)
             if not compared.passed:

@@ -28,7 +28,7 @@ from .ranking.trec.blocks import Odd
 from .ranking.trec.files import judgements_of
 from .ranking.trec.pieces import Piece, pieces_of
 from .ranking.trec.scan import Scan, Ungrouped, together
-from .report import Report
+from .reports.report import Report
 
 if TYPE_CHECKING:
     from .models.engine import Progress

@@ -16,12 +16,12 @@ from .config import Config, EmbedderSettings, JudgeSettings, settings
 from .core.errors import InputError
 from .core.records import Json
 from .evaluate_samples import evaluate_rag, plan_rag
-from .gate import Rule, rules
 from .io.samples import read_samples
 from .metrics.lookup import ask_for
 from .models.ledger import MEMORY
 from .plan import Plan
-from .report import Report
+from .reports.gate import Rule, rules
+from .reports.report import Report
 from .weighing import Weighing
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from .core.progress import Tally
 from .datasets.corpus import Corpus, read_corpus
 from .datasets.dataset import digest_of
 from .evaluate_system import Set, evaluate_system, read_set
-from .gate import Rule, rules
 from .io.samples import read_samples
-from .line_up import Place, line_up
 from .models.budget import Allowance
 from .ranking.trec.files import write_run
-from .report import DatasetNote, Report
+from .reports.gate import Rule, rules
+from .reports.leaderboard import Place, line_up
+from .reports.report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
 from .system_config import LlmEntry, SystemsConfig, variants
 from .systems.making import Making

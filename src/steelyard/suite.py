@@ -20,8 +20,8 @@ from .datasets.dataset import Dataset
 from .evaluate_system import score_collected
 from .metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
 from .models.ledger import Ledger
-from .pooling import pool_report
-from .report import DatasetNote, MetricNote, Report, stamp
+from .reports.estimates import pool_report
+from .reports.report import DatasetNote, MetricNote, Report, stamp
 from .stats.pooling import Column
 from .systems.keeping import Keeping
 from .systems.protocols import Answerer, RetrievalSystem

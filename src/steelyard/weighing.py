@@ -26,8 +26,8 @@ from .metrics.batch import COLUMNS
 from .metrics.lookup import Asked, ask_for, check_threshold, get_metric
 from .metrics.registry import Metric
 from .plan import absent
-from .pooling import clusters_of, pool_report
-from .report import DatasetNote, MetricNote, Report, versions
+from .reports.estimates import clusters_of, pool_report
+from .reports.report import DatasetNote, MetricNote, Report, versions
 from .stats.pooling import Column, estimate
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Json, Sample
-from steelyard.pooling import pool_report
-from steelyard.report import DatasetNote, MetricNote, Report
+from steelyard.reports.estimates import pool_report
+from steelyard.reports.report import DatasetNote, MetricNote, Report
 
 
 def report(

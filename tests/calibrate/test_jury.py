@@ -17,7 +17,7 @@ from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.requests import Ask
 from steelyard.jury import evaluate_by_jury, panel, together
 from steelyard.render import jury as render
-from steelyard.report import Report
+from steelyard.reports.report import Report
 
 SCORES = {
     "a": [1.0, 0.8, 0.2, 0.0, "timeout", 0.7],

@@ -24,7 +24,7 @@ from steelyard.core.errors import InputError
 from steelyard.label import allotted, draw, sheet_of
 from steelyard.labeller import page, walk
 from steelyard.labels_file import Sheet, read_labels
-from steelyard.report import Report
+from steelyard.reports.report import Report
 
 KINDS = [{"kind": "rare" if row % 20 == 0 else "often"} for row in range(200)]
 

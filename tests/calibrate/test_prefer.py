@@ -21,7 +21,7 @@ from steelyard.core.records import Sample
 from steelyard.core.requests import Ask
 from steelyard.prefer import prefer
 from steelyard.render import preference as render
-from steelyard.report import Report
+from steelyard.reports.report import Report
 
 Answer = Callable[[Ask], object]
 

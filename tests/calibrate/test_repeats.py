@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from judged_reports import report
 
-from steelyard import compare, evaluate_rag, script
+from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
 from steelyard.core.requests import Ask
 from steelyard.render import comparison as render_comparison
 from steelyard.render import repeats as render
-from steelyard.repeats import delta_floor, noise
-from steelyard.report import Report
+from steelyard.reports import compare
+from steelyard.reports.judge_noise import delta_floor, noise
+from steelyard.reports.report import Report
 
 
 def drawn(rows: list[list[float | None]], **options: object) -> Report:

@@ -12,7 +12,7 @@ import pytest
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
 from steelyard.models.json_schema import example_of
-from steelyard.store import Store
+from steelyard.reports.store import Store
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = "q1 Q0 d1 1 9.5 tag\nq1 Q0 d2 2 8.5 tag\nq2 Q0 d4 1 3 tag\nq2 Q0 d3 2 1 tag\n"

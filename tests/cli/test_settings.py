@@ -11,11 +11,11 @@ from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.drift import drift
 from steelyard.evaluate_samples import evaluate_rag
-from steelyard.gate import rules
 from steelyard.models.embedder import Embedder
 from steelyard.models.engine import Engine
 from steelyard.models.judge import LLMJudge
 from steelyard.models.judge_client import read_body
+from steelyard.reports.gate import rules
 
 ROW = '{"id": "a", "response": "x", "reference": "x"}\n'
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from steelyard.stats.intervals.pooling import Column
 
-from steelyard.compare import compare
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample
-from steelyard.gate import rules
-from steelyard.pooling import pool_report
-from steelyard.reasons import reason_of
 from steelyard.render import comparison as render
-from steelyard.report import DatasetNote, MetricNote, Report
+from steelyard.reports.compare import compare
+from steelyard.reports.estimates import pool_report
+from steelyard.reports.explain import reason_of
+from steelyard.reports.gate import rules
+from steelyard.reports.report import DatasetNote, MetricNote, Report
 
 
 def report(

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard import compare, evaluate_rag
+from steelyard import evaluate_rag
 from steelyard.core.errors import InputError, WrongType
 from steelyard.core.records import Sample
 from steelyard.metrics import lookup
 from steelyard.metrics.registry import Metric, metric, register_metric
-from steelyard.namesakes import label_of
+from steelyard.reports import compare
+from steelyard.reports.metric_identity import label_of
 
 
 def test_a_decorated_function_stays_callable() -> None:

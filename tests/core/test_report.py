@@ -12,8 +12,8 @@ import pytest
 
 import steelyard
 from steelyard import InputError, Report, Sample, Undefined, Value, evaluate_rag, evaluate_run
-from steelyard.gate import exit_code, rules
 from steelyard.metrics.registry import metric
+from steelyard.reports.gate import exit_code, rules
 
 
 @metric(needs=("response",), name="core_shaky")

@@ -11,8 +11,8 @@ from msgspec import structs
 from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Json, Sample, Usage
-from steelyard.pooling import pool_report
-from steelyard.report import DatasetNote, MetricNote, Report, versions
+from steelyard.reports.estimates import pool_report
+from steelyard.reports.report import DatasetNote, MetricNote, Report, versions
 
 SYLLABLES = [
     "ar",

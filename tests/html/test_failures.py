@@ -11,10 +11,18 @@ from steelyard.stats.intervals.intervals import wilson
 from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Sample
-from steelyard.failures import ANSWER, GROUNDED, REMEDIES, RETRIEVAL, UNKNOWN, read_documents, where_it_fails
-from steelyard.pooling import pool_report
 from steelyard.render.where import table
-from steelyard.report import MetricNote, Report
+from steelyard.reports.estimates import pool_report
+from steelyard.reports.failure_analysis import (
+    ANSWER,
+    GROUNDED,
+    REMEDIES,
+    RETRIEVAL,
+    UNKNOWN,
+    read_documents,
+    where_it_fails,
+)
+from steelyard.reports.report import MetricNote, Report
 
 NAN = math.nan
 

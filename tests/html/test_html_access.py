@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from made import made
 
-from steelyard.compare import compare
 from steelyard.render.html import page
 from steelyard.render.html_comparison import comparison_page
+from steelyard.reports.compare import compare
 
 if TYPE_CHECKING:
     from opening import Open

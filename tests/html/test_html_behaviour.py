@@ -9,7 +9,7 @@ import pytest
 from made import made
 
 from steelyard.render.html import page as render
-from steelyard.report import Report
+from steelyard.reports.report import Report
 
 if TYPE_CHECKING:
     from opening import Open

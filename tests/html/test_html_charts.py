@@ -15,7 +15,7 @@ from steelyard.stats.intervals.pooling import Column
 from steelyard.core.errors import InputError, MissingExtra, UnknownName
 from steelyard.render.charts import plot, scatter, trend
 from steelyard.render.histogram import histogram
-from steelyard.store import Kept
+from steelyard.reports.store import Kept
 
 REPORT = made(80)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from made import made
 
-from steelyard.compare import compare
-from steelyard.comparison import Comparison
 from steelyard.render.html import ASSETS
 from steelyard.render.html_comparison import comparison_page, sentence
-from steelyard.report import Report
+from steelyard.reports.compare import compare
+from steelyard.reports.comparison import Comparison
+from steelyard.reports.report import Report
 
 if TYPE_CHECKING:
     from opening import Open

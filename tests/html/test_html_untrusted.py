@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from steelyard.stats.intervals.pooling import Column
 
-from steelyard.compare import compare
 from steelyard.core.records import Sample
-from steelyard.pooling import pool_report
 from steelyard.render.html import fragment, page
 from steelyard.render.html_comparison import comparison_page
-from steelyard.report import DatasetNote, MetricNote, Report
+from steelyard.reports.compare import compare
+from steelyard.reports.estimates import pool_report
+from steelyard.reports.report import DatasetNote, MetricNote, Report
 
 if TYPE_CHECKING:
     from opening import Open

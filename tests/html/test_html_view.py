@@ -15,14 +15,14 @@ from steelyard.stats.intervals.pooling import Column
 
 from steelyard import evaluate_run
 from steelyard.core.records import Estimate, Sample
-from steelyard.failures import where_it_fails
 from steelyard.models.ledger import Entry, Ledger
-from steelyard.pooling import pool_report
 from steelyard.render.html import breakable, fragment, page
 from steelyard.render.html_data import data, merit, states, verdicts, worst_first
 from steelyard.render.html_evidence import shaped
 from steelyard.render.html_view import verdict
-from steelyard.report import MetricNote, Report
+from steelyard.reports.estimates import pool_report
+from steelyard.reports.failure_analysis import where_it_fails
+from steelyard.reports.report import MetricNote, Report
 
 
 def small(values: list[float], *, failed: int = 0, threshold: float | None = None, gates: bool = False) -> Report:

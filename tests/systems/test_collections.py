@@ -14,7 +14,7 @@ from steelyard.cli import invoke
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.datasets.dataset import Dataset
 from steelyard.datasets.folder import write_set
-from steelyard.report import Report
+from steelyard.reports.report import Report
 
 
 @pytest.mark.parametrize("name", ["vaswani", "factcheck_evidence"])

@@ -18,7 +18,7 @@ from server import Server
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.plan_systems import plan_systems
-from steelyard.report import Report
+from steelyard.reports.report import Report
 from steelyard.run_systems import folder_name, run_systems
 from steelyard.system_config import read_systems_config, variants
 from steelyard.systems.loading import load

@@ -48,7 +48,7 @@ def calibrate(
     from ..calibrate import calibrate as weigh
     from ..labels_file import read_labels
     from ..render import calibration as render
-    from ..store import DEFAULT, report_at
+    from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
     check_apart(out, [report, *labels, *([] if baseline is None else [baseline]), *(baseline_labels or ())])
@@ -112,8 +112,8 @@ def label(
     from ..label import draw, sheet_of
     from ..labeller import walk
     from ..labels_file import Sheet
-    from ..namesakes import label_of
-    from ..store import DEFAULT, report_at
+    from ..reports.metric_identity import label_of
+    from ..reports.store import DEFAULT, report_at
 
     loaded = report_at(report, store=store or DEFAULT)
     column = label_of(loaded, metric or "")
@@ -169,7 +169,7 @@ def drift(
     from ..labels_file import read_labels
     from ..render import drift as render
     from ..render.files import write
-    from ..store import DEFAULT, report_at
+    from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, ("table", "json"))
     if (current is None) == (judge is None):

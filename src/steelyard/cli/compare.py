@@ -13,8 +13,8 @@ from .evaluate import check_format
 from .options import By, Seed, numbers
 
 if TYPE_CHECKING:
-    from ..comparison import Comparison
-    from ..report import Report
+    from ..reports.comparison import Comparison
+    from ..reports.report import Report
 
 FORMATS = ("table", "md", "json", "junit", "github", "html")
 
@@ -48,8 +48,8 @@ def compare(
     """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
     from msgspec.structs import replace
 
-    from ..compare import compare as weigh
-    from ..store import DEFAULT, report_at
+    from ..reports.compare import compare as weigh
+    from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
     inputs = [Path(one).resolve() for one in (baseline, current)]
@@ -90,7 +90,7 @@ def rendered(
 
     if output_format == "html":
         from ..render.html_comparison import comparison_page
-        from ..store import DEFAULT, Store
+        from ..reports.store import DEFAULT, Store
 
         return comparison_page(found, after, before, trend=Store(store or DEFAULT).trend(after))
     if output_format == "md":

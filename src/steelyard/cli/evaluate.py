@@ -32,10 +32,10 @@ from .options import (
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..gate import Rule
     from ..models.judge import LLMJudge
     from ..plan import Plan
-    from ..report import Report
+    from ..reports.gate import Rule
+    from ..reports.report import Report
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -93,8 +93,8 @@ def evaluate(
     was better, 3 too much failed or the baseline is not comparable.
     """
     from ..evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
-    from ..gate import exit_code, rules
     from ..io.samples import read_samples
+    from ..reports.gate import exit_code, rules
     from ..weighing import Weighing
 
     check_format(output_format, FORMATS)
@@ -112,7 +112,7 @@ def evaluate(
     if baseline is None and significant:
         raise InputError("--significant needs a --baseline")
     if baseline is not None:
-        from ..store import DEFAULT, report_at
+        from ..reports.store import DEFAULT, report_at
 
         earlier = report_at(baseline, store=store or DEFAULT)
     thresholds, rates = numbers(threshold, "--threshold"), numbers(pass_rate, "--pass-rate")
@@ -171,7 +171,7 @@ def evaluate(
         return exit_code(found)
     from msgspec.structs import replace
 
-    from ..compare import compare
+    from ..reports.compare import compare
 
     beside = compare(
         report, earlier, tolerance, significant=significant, by=by, cluster=cluster, max_failed=max_failed, seed=seed
@@ -179,7 +179,7 @@ def evaluate(
     beside = replace(beside, baseline=earlier.system or baseline or "")
     if out is not None:
         from ..render.html_comparison import comparison_page
-        from ..store import DEFAULT, Store
+        from ..reports.store import DEFAULT, Store
 
         made = comparison_page(beside, report, earlier, trend=Store(store or DEFAULT).trend(report))
         (out / "comparison.html").write_text(made, encoding="utf-8")
@@ -242,7 +242,7 @@ def more(report: Report) -> None:
     """What several judges and several draws add to a report: the jury's seats, the judge's noise."""
     from ..jury import panel
     from ..render import jury, repeats
-    from ..repeats import noise
+    from ..reports.judge_noise import noise
 
     if (seats := panel(report)) is not None:
         print("", jury.text(seats), sep="\n")

@@ -21,7 +21,7 @@ def history(
     """The trend of a metric over the reports that `eval --keep` and `rank --keep` stored, with intervals."""
     from ..core.wording import did_you_mean
     from ..render.table import Table, aligned, number, span
-    from ..store import Store
+    from ..reports.store import Store
 
     lines = [line for line in Store(store).lines() if not tag or line.tag == tag]
     if not lines:

@@ -158,8 +158,8 @@ def merge(
 
 def told(outcome: Outcome, output_format: str, *, scale: float) -> int:
     """Print a report and every rule with its verdict; the exit code."""
-    from ..gate import exit_code
     from ..render.plain import printed
+    from ..reports.gate import exit_code
 
     print(printed(outcome.report, output_format, scale=scale))
     for rule in outcome.rules:

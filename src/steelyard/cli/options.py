@@ -12,7 +12,7 @@ import typer
 from ..core.errors import InputError
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from ..reports.report import Report
 
 Metrics: TypeAlias = Annotated[
     list[str] | None, typer.Option("--metric", "-m", help="A metric, a group or file.py:name; may be repeated.")
@@ -40,7 +40,7 @@ Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Keep the report unde
 def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None:
     """Put a report into the store, if any of the three options asks for it."""
     if keep_it or store is not None or tag:
-        from ..store import DEFAULT, Store
+        from ..reports.store import DEFAULT, Store
 
         path = Store(store or DEFAULT).keep(report, tag=tag)
         print(f"kept as {path}", file=sys.stderr)

@@ -84,7 +84,7 @@ def prefer(
 def named(paths: list[Path], fields: dict[str, str], encoding: str) -> dict[str, list[Sample]]:
     """The samples of each path under the name of its system, or of its file or folder."""
     from ..io.samples import read_samples
-    from ..report import Report
+    from ..reports.report import Report
 
     found: dict[str, list[Sample]] = {}
     for path in paths:

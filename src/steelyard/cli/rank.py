@@ -20,7 +20,7 @@ from .job import Job
 from .options import Confidence, Encoding, Keep, Metrics, Out, Seed, StoreAt, Tag, keep, listed
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from ..reports.report import Report
 
 FORMATS = ("table", "json", "md", "latex", "csv", "trec_eval")
 
@@ -204,11 +204,11 @@ def at_once(weigh: Callable[..., Report], runs: list[Path], threads: int | None)
 
 def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
     """One table of all runs, and under it what was met while reading each."""
-    from ..line_up import line_up
     from ..render.latex import latex_table
     from ..render.line_up import FOOT, table
     from ..render.markdown import markdown_table
     from ..render.table import aligned
+    from ..reports.leaderboard import line_up
 
     found = table(line_up(reports, seed=seed))
     if output_format == "latex":

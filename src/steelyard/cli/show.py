@@ -36,7 +36,7 @@ def show(
     """Print a saved report, or everything behind one of its scores."""
     from ..render.plain import printed, scores_csv
     from ..render.why import why as explain
-    from ..store import DEFAULT, report_at
+    from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
     check_apart(out, [report])

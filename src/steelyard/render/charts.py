@@ -18,8 +18,8 @@ import numpy as np
 from ..core.errors import InputError, MissingExtra, UnknownName
 from ..core.records import Estimate
 from ..core.wording import did_you_mean
-from ..report import Report
-from ..store import Kept
+from ..reports.report import Report
+from ..reports.store import Kept
 from .histogram import FloatArray, value_range
 from .html_view import between, figure, title, what
 from .table import shown_name

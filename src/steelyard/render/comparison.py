@@ -8,8 +8,8 @@ from xml.sax.saxutils import quoteattr
 
 import msgspec
 
-from ..comparison import Comparison, MetricDelta
 from ..core.wording import pluralize
+from ..reports.comparison import Comparison, MetricDelta
 from .markdown import escape, markdown_table
 from .table import WIDEST, Table, aligned, number, one_line, span
 

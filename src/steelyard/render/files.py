@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from ..gate import Rule
-from ..report import Report
+from ..reports.gate import Rule
+from ..reports.report import Report
 from .html import page
 
 

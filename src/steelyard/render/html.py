@@ -18,9 +18,9 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from ..core.version import VERSION
-from ..failures import where_it_fails
-from ..gate import Rule
-from ..report import Report
+from ..reports.failure_analysis import where_it_fails
+from ..reports.gate import Rule
+from ..reports.report import Report
 from . import html_view as view
 from . import html_where as where
 from .html_data import data, mended

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..comparison import Comparison, MetricDelta
 from ..core.records import Estimate, Json, Sample
 from ..core.wording import pluralize
-from ..failures import aligned_samples
-from ..namesakes import under_names_of
-from ..report import Report
+from ..reports.comparison import Comparison, MetricDelta
+from ..reports.failure_analysis import aligned_samples
+from ..reports.metric_identity import under_names_of
+from ..reports.report import Report
 from .comparison import TEST, headline, no_room, rule
 from .html import SCRIPTS, level, rendered
 from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of

@@ -20,8 +20,16 @@ import numpy as np
 from ..core import metric_names
 from ..core.errors import InputError
 from ..core.records import Json, Sample
-from ..failures import ANSWER, GROUNDED, RETRIEVAL, Failures, aligned_samples, read_documents, relevant_documents
-from ..report import MetricNote, Report
+from ..reports.failure_analysis import (
+    ANSWER,
+    GROUNDED,
+    RETRIEVAL,
+    Failures,
+    aligned_samples,
+    read_documents,
+    relevant_documents,
+)
+from ..reports.report import MetricNote, Report
 from ..stats.pooling import passes
 from .html_evidence import shaped
 from .table import shown_name

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..core.records import Estimate, Usage
-from ..failures import aligned_samples
-from ..gate import Rule, rules
-from ..report import MetricNote, Report
-from ..report_check import MOST
+from ..reports.failure_analysis import aligned_samples
+from ..reports.gate import Rule, rules
+from ..reports.report import MetricNote, Report
+from ..reports.validate import MOST
 from ..stats.pooling import Column
 from .histogram import Histogram, histogram, place
 from .html_data import deciding, merit, states, verdicts, worst_first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..failures import ANSWER, GROUNDED, RETRIEVAL, Cell, Failures
+from ..reports.failure_analysis import ANSWER, GROUNDED, RETRIEVAL, Cell, Failures
 
 
 class Square(NamedTuple):

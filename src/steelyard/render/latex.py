@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..report import Report
+from ..reports.report import Report
 from .table import Table, estimates
 
 _SPECIAL = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..line_up import Place
+from ..reports.leaderboard import Place
 from .comparison import TEST, signed
 from .table import Table, number, span, with_way
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..report import Report
+from ..reports.report import Report
 from .stages import stages
 from .table import Table, estimates, facts, failures, remedies, slices, undefined
 from .text import title

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.errors import InputError, MissingExtra
 from ..core.records import Estimate
-from ..report import Report, digest_json
+from ..reports.report import Report, digest_json
 from .files import write
 
 PARTS = ("low", "high", "n", "undefined", "failed", "pass_rate")

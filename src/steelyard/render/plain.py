@@ -7,7 +7,7 @@ import io
 import math
 
 from ..core.errors import InputError
-from ..report import Report
+from ..reports.report import Report
 from .latex import latex
 from .markdown import markdown
 from .text import text

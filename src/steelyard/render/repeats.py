@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..repeats import Noise
+from ..reports.judge_noise import Noise
 from .table import Table, aligned, number
 
 HEAD = ("metric", "draws", "n", "within", "share", "noise floor", "moving", "flaky", "pass rate", "majority", "pass^k")

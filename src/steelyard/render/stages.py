@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.records import Json
-from ..report import Report
+from ..reports.report import Report
 from .table import Table
 
 HEAD = ("stage", "calls", "failed", "again", "kept", "seconds", "median", "p95", "tokens in + out", "cost")

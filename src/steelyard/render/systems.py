@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.records import Json
-from ..line_up import Place
-from ..report import Report
+from ..reports.leaderboard import Place
+from ..reports.report import Report
 from .latex import latex_table
 from .line_up import FOOT, table
 from .markdown import escape, markdown_table

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..core.records import Estimate
 from ..core.wording import pluralize
-from ..report import MetricNote, Report
+from ..reports.report import MetricNote, Report
 
 HEAD = ("metric", "value", "95 % interval", "n", "undefined", "failed", "if failures are 0 – 1", "pass rate")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.wording import pluralize
-from ..report import Report
+from ..reports.report import Report
 from .stages import stages
 from .table import aligned, estimates, facts, failures, one_line, remedies, slices, undefined
 from .where import where

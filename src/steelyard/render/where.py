@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..failures import Failures, where_it_fails
-from ..report import Report
+from ..reports.failure_analysis import Failures, where_it_fails
+from ..reports.report import Report
 from .html_view import percent
 from .html_where import in_words
 from .table import Table

@@ -12,8 +12,8 @@ from ..core.records import Json, Sample
 from ..core.wording import nearest, pluralize
 from ..labeller import visible
 from ..models.exchanges import exchanges
-from ..namesakes import label_of
-from ..report import Report
+from ..reports.metric_identity import label_of
+from ..reports.report import Report
 from .table import one_line
 
 

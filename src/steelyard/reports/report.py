@@ -21,10 +21,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from .core import wording
-from .core.errors import InputError
-from .core.records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
-from .stats.pooling import Column, passes
+from ..core import wording
+from ..core.errors import InputError
+from ..core.records import COMMAND, Estimate, Json, Sample, Score, Usage, Way
+from ..stats.pooling import Column, passes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -158,8 +158,8 @@ class Report:
     @property
     def fingerprint(self) -> dict[str, Json]:
         """What must be equal for two reports to be compared; a price changes nothing that was measured."""
-        from .models.embedder import what_embeds
-        from .models.judge import what_judges
+        from ..models.embedder import what_embeds
+        from ..models.judge import what_judges
 
         return {
             "dataset": self.dataset.digest,
@@ -175,30 +175,30 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        from .render.text import text
+        from ..render.text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
-        from .render.html import fragment
+        from ..render.html import fragment
 
         return fragment(self)
 
     def markdown(self) -> str:
         """The report as Markdown."""
-        from .render.markdown import markdown
+        from ..render.markdown import markdown
 
         return markdown(self)
 
     def latex(self) -> str:
         """The table of estimates as a LaTeX booktabs table."""
-        from .render.latex import latex
+        from ..render.latex import latex
 
         return latex(self)
 
     def html(self) -> str:
         """The report as one self-contained HTML page."""
-        from .render.html import page
+        from ..render.html import page
 
         return page(self)
 
@@ -213,13 +213,13 @@ class Report:
 
         MLFLOW_TRACKING_URI says where: a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder.
         """
-        from .render.mlflow import log
+        from ..render.mlflow import log
 
         return log(self, run_name=run_name, experiment=experiment)
 
     def to_json(self) -> bytes:
         """The report as strict JSON."""
-        from .report_json import encode
+        from .serialize import encode
 
         return encode(self)
 
@@ -229,14 +229,14 @@ class Report:
         A path that ends in ``/``, or a folder that is there, gets ``report.json``, ``report.md`` and ``report.html``,
         as ``--out`` writes them; of another shape the JSON alone.
         """
-        from .report_json import encode, encode_plain
+        from .serialize import encode, encode_plain
 
         if shape not in {"steelyard", "recall"}:
             raise InputError(f"unknown shape {shape!r}: {wording.did_you_mean(shape, ['steelyard', 'recall'])}")
         target = Path(path)
         if target.is_dir() or fspath(path).endswith(("/", os.sep)):
             if shape == "steelyard":
-                from .render.files import write
+                from ..render.files import write
 
                 write(self, target)
                 return
@@ -249,7 +249,7 @@ class Report:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
         """Read a saved report of either shape, or the folder that holds it; InputError names what is wrong with it."""
-        from .report_json import decode
+        from .serialize import decode
 
         if Path(path).is_dir():
             path = Path(path) / "report.json"
@@ -266,7 +266,7 @@ def _plain(column: Column) -> list[float | None]:
 
 def versions() -> dict[str, str]:
     """The versions that a number may depend on."""
-    from .core.version import VERSION
+    from ..core.version import VERSION
 
     return {"steelyard": VERSION, "python": platform.python_version(), "numpy": np.__version__}
 

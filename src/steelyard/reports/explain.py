@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .core import metric_names
-from .core.errors import InputError
-from .core.records import Json, Sample
-from .failures import read_documents, relevant_documents
+from ..core import metric_names
+from ..core.errors import InputError
+from ..core.records import Json, Sample
+from .failure_analysis import read_documents, relevant_documents
 from .report import Report
 
 LONGEST = 90

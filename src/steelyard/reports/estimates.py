@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .core.errors import InputError
-from .core.records import Estimate
+from ..core.errors import InputError
+from ..core.records import Estimate
+from ..stats.pooling import estimate, groups
 from .report import Report
-from .stats.pooling import estimate, groups
 
 
 def pool_report(

@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from .core import metric_names
-from .core.errors import InputError
-from .core.records import Sample
+from ..core import metric_names
+from ..core.errors import InputError
+from ..core.records import Sample
+from ..stats.intervals import wilson
+from ..stats.pooling import passes
 from .report import MetricNote, Report
-from .stats.intervals import wilson
-from .stats.pooling import passes
 
 UNKNOWN = "unknown"
 RETRIEVAL = ("all", "some", "none", UNKNOWN)

@@ -13,11 +13,11 @@ from typing import NoReturn
 import numpy as np
 from msgspec.structs import replace
 
-from .core.errors import InputError
-from .core.records import Estimate
-from .core.wording import pluralize
+from ..core.errors import InputError
+from ..core.records import Estimate
+from ..core.wording import pluralize
+from ..stats.pooling import Column, FloatArray
 from .report import MetricNote, Report
-from .stats.pooling import Column, FloatArray
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53

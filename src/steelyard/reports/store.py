@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from .core.errors import InputError
-from .core.records import Estimate
-from .core.validation import sentence
+from ..core.errors import InputError
+from ..core.records import Estimate
+from ..core.validation import sentence
 from .report import Report
 
 DEFAULT = ".steelyard/runs"

@@ -16,12 +16,12 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .core.errors import InputError
-from .core.records import Estimate, Json, Sample, Usage
-from .core.validation import misfit
+from ..core.errors import InputError
+from ..core.records import Estimate, Json, Sample, Usage
+from ..core.validation import misfit
+from ..stats.pooling import Column, estimate
 from .report import FORMAT, DatasetNote, MetricNote, Report
-from .report_check import MOST, check_ids, check_report, kept_note
-from .stats.pooling import Column, estimate
+from .validate import MOST, check_ids, check_report, kept_note
 
 T = TypeVar("T")
 

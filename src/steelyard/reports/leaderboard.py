@@ -9,12 +9,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..core.errors import InputError
+from ..core.records import Estimate
+from ..stats.significance import holm, letters, paired_test
 from .compare import compare
 from .comparison import MetricDelta
-from .core.errors import InputError
-from .core.records import Estimate
 from .report import Report
-from .stats.significance import holm, letters, paired_test
 
 
 class Place(Struct, frozen=True):

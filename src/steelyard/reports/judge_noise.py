@@ -13,10 +13,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..stats.distributions import normal_quantile
+from ..stats.pooling import Column, passes
+from ..stats.power import pass_hat_k
 from .report import Report
-from .stats.distributions import normal_quantile
-from .stats.pooling import Column, passes
-from .stats.power import pass_hat_k
 
 MOST = 10
 """So many flaky samples are listed."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .core.errors import InputError
-from .core.package import is_ours
-from .core.records import Json
-from .metrics.lookup import get_metric
-from .metrics.registry import Metric
+from ..core.errors import InputError
+from ..core.package import is_ours
+from ..core.records import Json
+from ..metrics.lookup import get_metric
+from ..metrics.registry import Metric
 from .report import MetricNote, Report
 
 NOT_COMPARED = ("confidence", "seed", "repeats")

@@ -13,19 +13,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from ..core.errors import InputError, UnknownName, within
+from ..core.wording import did_you_mean
+from ..stats.intervals import difference_interval
+from ..stats.pooling import Column, FloatArray, groups, passes, rows_of, statistic_for
+from ..stats.power import detectable_effect
+from ..stats.significance import holm, paired_test, sign_counts
 from .blockers import blockers
 from .comparison import Change, Comparison, MetricDelta, Verdict
-from .core.errors import InputError, UnknownName, within
-from .core.wording import did_you_mean
-from .namesakes import find_label, under_names_of
-from .pooling import check_tag, clusters_of
-from .reasons import reason_of
-from .repeats import delta_floor, drawn
+from .estimates import check_tag, clusters_of
+from .explain import reason_of
+from .judge_noise import delta_floor, drawn
+from .metric_identity import find_label, under_names_of
 from .report import MetricNote, Report
-from .stats.intervals import difference_interval
-from .stats.pooling import Column, FloatArray, groups, passes, rows_of, statistic_for
-from .stats.power import detectable_effect
-from .stats.significance import holm, paired_test, sign_counts
 
 NOISE = 1e-9
 """A change below it is rounding, never a change."""

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from .core.errors import InputError, UnknownName
-from .core.wording import did_you_mean
-from .metrics.lookup import WAYS, get_metric
-from .metrics.registry import Metric
+from ..core.errors import InputError, UnknownName
+from ..core.wording import did_you_mean
+from ..metrics.lookup import WAYS, get_metric
+from ..metrics.registry import Metric
 from .report import MetricNote, Report
 
 T = TypeVar("T")

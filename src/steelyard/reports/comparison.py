@@ -130,17 +130,17 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return 3 if not self.comparable else 2 if self.regressions else 0
 
     def __str__(self) -> str:
-        from .render.comparison import text
+        from ..render.comparison import text
 
         return text(self)
 
     def markdown(self) -> str:
         """For a pull request."""
-        from .render.comparison import markdown
+        from ..render.comparison import markdown
 
         return markdown(self)
 
     def _repr_html_(self) -> str:
-        from .render.comparison import fragment
+        from ..render.comparison import fragment
 
         return fragment(self)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from .core.errors import InputError, WrongType, within
-from .namesakes import label_of
+from ..core.errors import InputError, WrongType, within
+from ..stats.pooling import passes
+from .metric_identity import label_of
 from .report import Report
-from .stats.pooling import passes
 
 GOOD, COULD_NOT_RUN, GATE_SAYS_NO, INCOMPLETE = 0, 1, 2, 3
 
