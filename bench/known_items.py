@@ -24,13 +24,13 @@ from steelyard.datasets.corpus import read_corpus
 from steelyard.datasets.dataset import Dataset
 from steelyard.evaluate_rankings import evaluate_run
 from steelyard.synthesize import synthesize
+from steelyard.systems.adapters import caller_of
 from steelyard.systems.bm25 import BM25
-from steelyard.systems.calling import caller_of
 from steelyard.systems.dense import Dense
 from steelyard.systems.hits import document_ids
 from steelyard.systems.hybrid import Hybrid
 from steelyard.systems.overlap import Overlap
-from steelyard.systems.shuffled import Shuffled
+from steelyard.systems.random import Shuffled
 
 METRIC, DEPTH, RESAMPLES = "ndcg@10", 10, 2000
 

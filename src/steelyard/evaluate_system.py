@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .calls import Patience
-from .collect import Collected, collect
 from .core.errors import InputError
 from .core.progress import Tally
 from .core.records import Sample, Span, Usage
@@ -27,9 +25,11 @@ from .models.ledger import Ledger
 from .reports.estimates import clusters_of, pool_report
 from .reports.report import DatasetNote, Report, stamp
 from .stats.pooling import Column
-from .systems.calling import method, name_of
-from .systems.keeping import Keeping
+from .systems.adapters import method, name_of
+from .systems.call_pool import Patience
+from .systems.collect import Collected, collect
 from .systems.llm_answerer import LLMAnswerer
+from .systems.output_cache import Keeping
 from .weighing import Weighing
 
 if TYPE_CHECKING:

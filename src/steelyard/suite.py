@@ -12,8 +12,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from .answer_quality import MEASURES
-from .calls import PLAIN, Patience, call_all
-from .collect import Collected, Stage, collect
 from .core.errors import InputError, WrongType, reason_of
 from .core.records import Json, Sample
 from .datasets.dataset import Dataset
@@ -23,7 +21,9 @@ from .models.ledger import Ledger
 from .reports.estimates import pool_report
 from .reports.report import DatasetNote, MetricNote, Report, stamp
 from .stats.pooling import Column
-from .systems.keeping import Keeping
+from .systems.call_pool import PLAIN, Patience, call_all
+from .systems.collect import Collected, Stage, collect
+from .systems.output_cache import Keeping
 from .systems.protocols import Answerer, RetrievalSystem
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from steelyard.text.tokens.locate import locate
 
 from steelyard import evaluate_rag
 from steelyard.cli import invoke
-from steelyard.collect import collect
 from steelyard.core.records import Sample, Span
 from steelyard.datasets.anchors import check_labels, counts, repaired
 from steelyard.datasets.corpus import Corpus, read_corpus
@@ -23,6 +22,7 @@ from steelyard.io.samples import read_samples
 from steelyard.ranking.trec.files import read_qrels, write_qrels
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut
+from steelyard.systems.collect import collect
 
 K = 5
 

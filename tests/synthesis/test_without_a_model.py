@@ -21,7 +21,7 @@ from steelyard.synthesis.passages import LONGEST, Links, Passage, passages_of
 from steelyard.synthesis.planning import Planning, assigned, shares
 from steelyard.synthesize import synthesize
 from steelyard.systems.bm25 import BM25
-from steelyard.systems.shuffled import Shuffled
+from steelyard.systems.random import Shuffled
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from steelyard.systems.dense import Dense, embed_all
 from steelyard.systems.hits import Hit
 from steelyard.systems.hybrid import Hybrid
 from steelyard.systems.llm_answerer import LLMAnswerer
-from steelyard.systems.shuffled import Shuffled
+from steelyard.systems.random import Shuffled
 
 CORPUS = {
     "tower": "The lighthouse tower was built of granite in 1811 by Robert Stevenson.",

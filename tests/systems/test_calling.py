@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from steelyard.core.errors import WrongType
-from steelyard.systems.calling import caller_of, name_of
-from steelyard.systems.described import Described
+from steelyard.systems.adapters import caller_of, name_of
+from steelyard.systems.json_mapping import Described
 from steelyard.systems.protocols import searcher
 
 

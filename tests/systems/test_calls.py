@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from steelyard.calls import Patience, call_all
 from steelyard.core.errors import AskFailed, InputError
+from steelyard.systems.call_pool import Patience, call_all
 
 
 def test_errors_are_results() -> None:
@@ -22,7 +22,7 @@ def test_errors_are_results() -> None:
 @pytest.mark.parametrize("patience", [Patience(1, None, 2), Patience(3, 5.0, 2)])
 def test_failed_calls_are_made_again(patience: Patience, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that fails twice is made three times; the number of attempts is told."""
-    monkeypatch.setattr("steelyard.calls.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("steelyard.systems.call_pool.FIRST_PAUSE", 0.001)
     tries: dict[str, int] = {}
 
     def call(name: str) -> str:

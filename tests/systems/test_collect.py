@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from steelyard.calls import Patience
-from steelyard.collect import Stage, collect
 from steelyard.core.errors import AskFailed, WrongType
 from steelyard.core.records import Sample, Span, Usage
 from steelyard.models.ledger import Ledger
+from steelyard.systems.call_pool import Patience
+from steelyard.systems.collect import Stage, collect
 from steelyard.systems.hits import Hit
-from steelyard.systems.keeping import Keeping
+from steelyard.systems.output_cache import Keeping
 from steelyard.systems.outputs import Output
 
 TEXTS = {"d1": "One.", "d2": "Two.", "d3": " "}

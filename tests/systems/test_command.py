@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.calls import Patience
-from steelyard.collect import collect
 from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.records import Sample
+from steelyard.systems.call_pool import Patience
+from steelyard.systems.collect import collect
 from steelyard.systems.command import Command
 
 PROGRAM = """

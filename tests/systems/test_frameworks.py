@@ -13,8 +13,8 @@ from steelyard.demo import load
 from steelyard.evaluate_system import evaluate_system
 from steelyard.models.embedder import embedding_script
 from steelyard.systems.dense import Dense
-from steelyard.systems.described import Described
 from steelyard.systems.extractive import Extractive
+from steelyard.systems.json_mapping import Described
 
 SIZE = 512
 

@@ -23,8 +23,8 @@ from steelyard.models.judge import script
 from steelyard.render.stages import stages
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.extractive import Extractive
+from steelyard.systems.http import Http
 from steelyard.systems.outputs import Output
-from steelyard.systems.web import Http
 
 CORPUS = {
     "tower": "The tower was built of granite by Robert Stevenson. It was lit in 1811.",

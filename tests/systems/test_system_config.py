@@ -21,7 +21,7 @@ from steelyard.plan_systems import plan_systems
 from steelyard.reports.report import Report
 from steelyard.run_systems import folder_name, run_systems
 from steelyard.system_config import read_systems_config, variants
-from steelyard.systems.loading import load
+from steelyard.systems.import_object import load
 
 CORPUS = {
     "tower": "The tower was built of granite by Robert Stevenson. It was lit in 1811.",

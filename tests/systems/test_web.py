@@ -8,8 +8,8 @@ import pytest
 from service import Service
 
 from steelyard.core.errors import AskFailed, InputError
-from steelyard.systems.described import Paths, put
-from steelyard.systems.web import Http
+from steelyard.systems.http import Http
+from steelyard.systems.json_mapping import Paths, put
 
 
 def test_a_described_service() -> None:

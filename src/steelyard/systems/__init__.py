@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     from .bm25 import BM25 as BM25
     from .command import Command as Command
     from .dense import Dense as Dense
-    from .described import Described as Described
     from .extractive import Extractive as Extractive
     from .hits import Hit as Hit
+    from .http import Http as Http
     from .hybrid import Hybrid as Hybrid
+    from .json_mapping import Described as Described
     from .llm_answerer import LLMAnswerer as LLMAnswerer
     from .outputs import Output as Output
     from .overlap import Overlap as Overlap
+    from .random import Shuffled as Shuffled
     from .run_file import RunFile as RunFile
-    from .shuffled import Shuffled as Shuffled
-    from .web import Http as Http
 
 _HOME = {
     "BM25": "bm25",
     "Command": "command",
     "Dense": "dense",
-    "Described": "described",
+    "Described": "json_mapping",
     "Extractive": "extractive",
     "Hit": "hits",
-    "Http": "web",
+    "Http": "http",
     "Hybrid": "hybrid",
     "LLMAnswerer": "llm_answerer",
     "Output": "outputs",
     "Overlap": "overlap",
     "RunFile": "run_file",
-    "Shuffled": "shuffled",
+    "Shuffled": "random",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - the one list of names is the table above

@@ -16,7 +16,7 @@ from typing import IO
 import msgspec
 
 from ..core.errors import AskFailed, InputError
-from .described import Paths
+from .json_mapping import Paths
 from .outputs import Output
 
 

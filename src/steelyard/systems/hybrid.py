@@ -12,7 +12,7 @@ from ..core.async_bridge import wait
 from ..core.errors import InputError, WrongType
 from ..core.records import Usage
 from ..core.wording import pluralize
-from .calling import Caller, caller_of, method
+from .adapters import Caller, caller_of, method
 from .hits import Hit, hit_of, listed
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from ..calls import PLAIN, Patience
 from ..core.errors import InputError
 from ..core.records import Sample
 from ..models.budget import Allowance
@@ -30,16 +29,17 @@ from ..system_config import (
     Variant,
 )
 from .bm25 import BM25
+from .call_pool import PLAIN, Patience
 from .command import Command
 from .dense import Dense
-from .described import Described, Paths
 from .extractive import Extractive
+from .http import Http
 from .hybrid import Hybrid
+from .import_object import digest_of_code, load
+from .json_mapping import Described, Paths
 from .llm_answerer import LLMAnswerer
-from .loading import digest_of_code, load
+from .random import Shuffled
 from .run_file import RunFile
-from .shuffled import Shuffled
-from .web import Http
 
 
 class Making:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from ..core.async_bridge import wait
 from ..core.errors import WrongType
-from .calling import BATCH, Many, caller_of
+from .adapters import BATCH, Many, caller_of
 from .hits import document_id, document_ids
 from .outputs import output_of
 

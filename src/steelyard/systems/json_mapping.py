@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..core.async_bridge import wait
 from ..core.errors import AskFailed, InputError, WrongType
 from ..core.records import Json, Usage
-from .calling import One, called, caller_of, method, name_of
+from .adapters import One, called, caller_of, method, name_of
 from .hits import Hit, hit_of
 from .outputs import Output, answer_of, output_of
 

@@ -14,19 +14,19 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .calls import PLAIN, Called, Patience, call_all
-from .core.async_bridge import wait
-from .core.errors import InputError, WrongType, reason_of
-from .core.progress import Tally
-from .core.records import Json, Sample, Span, Usage
-from .core.wording import pluralize
-from .systems.calling import BATCH, alone, caller_of, method
-from .systems.hits import Hit
-from .systems.keeping import Keeping
-from .systems.outputs import Output, answer_of, output_of
+from ..core.async_bridge import wait
+from ..core.errors import InputError, WrongType, reason_of
+from ..core.progress import Tally
+from ..core.records import Json, Sample, Span, Usage
+from ..core.wording import pluralize
+from .adapters import BATCH, alone, caller_of, method
+from .call_pool import PLAIN, Called, Patience, call_all
+from .hits import Hit
+from .output_cache import Keeping
+from .outputs import Output, answer_of, output_of
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 
 class Stage(Struct):

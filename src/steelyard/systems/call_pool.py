@@ -15,8 +15,8 @@ from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
-from .core.async_bridge import begin, wait
-from .core.errors import AskFailed, InputError
+from ..core.async_bridge import begin, wait
+from ..core.errors import AskFailed, InputError
 
 In = TypeVar("In")
 Out = TypeVar("Out")

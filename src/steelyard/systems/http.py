@@ -15,7 +15,7 @@ from ..core.errors import AskFailed, InputError
 from ..core.records import Json
 from ..models.endpoint import unreachable
 from ..models.judge import check_url, key_of
-from .described import Paths, put
+from .json_mapping import Paths, put
 from .outputs import Output
 
 MOST_BYTES = 64 * 2**20
