@@ -24,9 +24,9 @@ from steelyard.stats.intervals.intervals import DegenerateData, difference_inter
 from steelyard.stats.intervals.resampling import Quantile
 from steelyard.stats.intervals.significance import paired_randomisation, paired_randomisations, paired_test
 
-from steelyard.evaluate_rankings import ranking_metrics
+from steelyard.evaluate.evaluate_rankings import ranking_metrics
+from steelyard.evaluate.tie_bounds import of_rankings
 from steelyard.ranking.join import join
-from steelyard.tied_orders import of_rankings
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

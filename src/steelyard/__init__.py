@@ -45,15 +45,17 @@ if TYPE_CHECKING:
     from .datasets.beir import write_beir as write_beir
     from .datasets.dataset import Dataset as Dataset
     from .datasets.dataset import EvalQuery as EvalQuery
-    from .evaluate_rankings import aevaluate_retrieval as aevaluate_retrieval
-    from .evaluate_rankings import aevaluate_run as aevaluate_run
-    from .evaluate_rankings import evaluate_retrieval as evaluate_retrieval
-    from .evaluate_rankings import evaluate_run as evaluate_run
-    from .evaluate_samples import aevaluate_rag as aevaluate_rag
-    from .evaluate_samples import evaluate_rag as evaluate_rag
-    from .evaluate_samples import score as score
-    from .evaluate_system import aevaluate_system as aevaluate_system
-    from .evaluate_system import evaluate_system as evaluate_system
+    from .evaluate.evaluate_rankings import aevaluate_retrieval as aevaluate_retrieval
+    from .evaluate.evaluate_rankings import aevaluate_run as aevaluate_run
+    from .evaluate.evaluate_rankings import evaluate_retrieval as evaluate_retrieval
+    from .evaluate.evaluate_rankings import evaluate_run as evaluate_run
+    from .evaluate.evaluate_samples import aevaluate_rag as aevaluate_rag
+    from .evaluate.evaluate_samples import evaluate_rag as evaluate_rag
+    from .evaluate.evaluate_samples import score as score
+    from .evaluate.evaluate_system import aevaluate_system as aevaluate_system
+    from .evaluate.evaluate_system import evaluate_system as evaluate_system
+    from .evaluate.suite import BenchmarkSuite as BenchmarkSuite
+    from .evaluate.tie_bounds import tied_orders as tied_orders
     from .io.ragas_bridge import as_ragas_dataset as as_ragas_dataset
     from .io.samples import read_samples as read_samples
     from .io.samples import write_samples as write_samples
@@ -88,19 +90,17 @@ if TYPE_CHECKING:
     from .reports.report import RagEvalReport as RagEvalReport
     from .reports.report import Report as Report
     from .reports.report import RetrievalEvalReport as RetrievalEvalReport
-    from .suite import BenchmarkSuite as BenchmarkSuite
     from .synthesize import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
     from .systems.protocols import RetrievalSystem as RetrievalSystem
     from .systems.protocols import Retriever as Retriever
     from .text.tokens import normalize_answer as normalize_answer
-    from .tied_orders import tied_orders as tied_orders
 
 __version__ = VERSION
 
 _WHERE = {
-    "evaluate_rankings": ("evaluate_run", "evaluate_retrieval", "aevaluate_run", "aevaluate_retrieval"),
-    "evaluate_samples": ("evaluate_rag", "aevaluate_rag", "score"),
+    "evaluate.evaluate_rankings": ("evaluate_run", "evaluate_retrieval", "aevaluate_run", "aevaluate_retrieval"),
+    "evaluate.evaluate_samples": ("evaluate_rag", "aevaluate_rag", "score"),
     "metrics.lexical.functions": ("exact_match", "token_f1", "context_recall", "context_precision"),
     "metrics.ranking.functions": (
         "dcg_at_k",
@@ -124,11 +124,11 @@ _WHERE = {
     "calibrate": ("calibrate",),
     "calibration": ("Calibration",),
     "reports.compare": ("compare",),
-    "tied_orders": ("tied_orders",),
+    "evaluate.tie_bounds": ("tied_orders",),
     "reports.comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
-    "suite": ("BenchmarkSuite",),
-    "evaluate_system": ("evaluate_system", "aevaluate_system"),
+    "evaluate.suite": ("BenchmarkSuite",),
+    "evaluate.evaluate_system": ("evaluate_system", "aevaluate_system"),
     "synthesize": ("synthesize",),
     "metrics.registry": ("metric", "ranking_metric", "register_metric", "Metric"),
     "metrics.lookup": ("get_metric",),

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from .core.errors import InputError
 from .core.records import Json, Sample
-from .evaluate_samples import evaluate_rag
+from .evaluate.evaluate_samples import evaluate_rag
 from .io.samples import read_samples
 from .metrics.lookup import ask_for
 from .models.embedder import Embedder

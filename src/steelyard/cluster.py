@@ -29,9 +29,10 @@ from .core.package import is_ours
 from .core.progress import Tally
 from .core.records import Json, Sample, Usage
 from .core.wording import pluralize
+from .evaluate.judged_scorer import Judging, usage_of
+from .evaluate.scorer import Weighing
 from .io.samples import iter_samples
 from .io.storage import Folder
-from .judging import Judging, usage_of
 from .models.embedder import embedder_of
 from .models.judge import LLMJudge, judge_of
 from .models.judge_client import cost_of
@@ -44,7 +45,6 @@ from .reports.serialize import decode
 from .reports.validate import BY_ROW, check_column
 from .run_config import dataset_in, embedder_in, judge_in, weighing_in
 from .stats.pooling import Column
-from .weighing import Weighing
 
 if TYPE_CHECKING:
     from .models.engine import Progress

@@ -16,8 +16,8 @@ from .core.records import Sample, Span
 from .datasets.beir import read_beir
 from .datasets.corpus import Corpus
 from .datasets.folder import write_set
-from .evaluate_rankings import evaluate_run
-from .evaluate_samples import evaluate_rag
+from .evaluate.evaluate_rankings import evaluate_run
+from .evaluate.evaluate_samples import evaluate_rag
 from .io.samples import write_samples
 from .ranking.trec.files import write_run
 from .reports.report import DatasetNote, Report

@@ -15,10 +15,10 @@ import numpy as np
 from msgspec import Struct, field
 
 from .core.errors import InputError, within
-from .evaluate_samples import evaluate_rag, plan_rag
+from .evaluate.evaluate_samples import evaluate_rag, plan_rag
+from .evaluate.plan import Plan
 from .labelled import join
 from .labels_file import Label, read_labels
-from .plan import Plan
 from .reports.compare import NOISE, compare
 from .reports.comparison import Change, MetricDelta
 from .reports.metric_identity import label_of

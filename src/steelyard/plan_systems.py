@@ -19,11 +19,11 @@ from .config import settings
 from .core.records import Sample, costs
 from .core.requests import Flow, embed
 from .core.wording import pluralize
-from .evaluate_samples import plan_rag
+from .evaluate.evaluate_samples import plan_rag
+from .evaluate.plan import Plan, PlanLine
 from .models.cell import Cell
 from .models.embedder import embedder_of
 from .models.engine import Engine
-from .plan import Plan, PlanLine
 from .run_config import embedder_in, judge_in, ledger_in, weighing_in
 from .run_systems import read_data
 from .system_config import (

@@ -22,11 +22,11 @@ from .core.errors import InputError
 from .core.progress import Tally
 from .core.records import Sample, Usage
 from .core.wording import pluralize
-from .evaluate_samples import evaluate_rag, plan_rag
+from .evaluate.evaluate_samples import evaluate_rag, plan_rag
+from .evaluate.plan import Plan
 from .io.samples import read_samples
 from .metrics.judged.preference import OTHER
 from .models.budget import Allowance
-from .plan import Plan
 from .reports.estimates import check_tag
 from .reports.report import Report
 from .stats.bradley_terry import Strength, bradley_terry

@@ -18,7 +18,7 @@ from msgspec import Struct
 from .core.errors import InputError
 from .core.records import Json, Usage
 from .core.validation import sentence
-from .evaluate_rankings import ranking_metrics, report_of
+from .evaluate.evaluate_rankings import ranking_metrics, report_of
 from .io.storage import Folder
 from .parts import FORMAT, Done, Manifest, RankingJob
 from .ranking.join import Found, assemble

@@ -20,7 +20,7 @@ from .core.errors import InputError
 from .core.records import Sample
 from .core.wording import pluralize
 from .datasets.dataset import digest_of
-from .evaluate_system import read_set
+from .evaluate.evaluate_system import read_set
 from .io.samples import write_samples
 from .io.text_files import read_lines
 from .text.locate import locate

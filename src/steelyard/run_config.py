@@ -15,14 +15,14 @@ import msgspec
 from .config import Config, EmbedderSettings, JudgeSettings, settings
 from .core.errors import InputError
 from .core.records import Json
-from .evaluate_samples import evaluate_rag, plan_rag
+from .evaluate.evaluate_samples import evaluate_rag, plan_rag
+from .evaluate.plan import Plan
+from .evaluate.scorer import Weighing
 from .io.samples import read_samples
 from .metrics.lookup import ask_for
 from .models.ledger import MEMORY
-from .plan import Plan
 from .reports.gate import Rule, rules
 from .reports.report import Report
-from .weighing import Weighing
 
 if TYPE_CHECKING:
     from .models.embedder import Embedder

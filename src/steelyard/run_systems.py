@@ -13,7 +13,7 @@ from .core.errors import InputError
 from .core.progress import Tally
 from .datasets.corpus import Corpus, read_corpus
 from .datasets.dataset import digest_of
-from .evaluate_system import Set, evaluate_system, read_set
+from .evaluate.evaluate_system import Set, evaluate_system, read_set
 from .io.samples import read_samples
 from .models.budget import Allowance
 from .ranking.trec.files import write_run

@@ -12,7 +12,7 @@ from steelyard.stats.intervals.logistic import Model, model
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import play
-from steelyard.evaluate_samples import evaluate_rag
+from steelyard.evaluate.evaluate_samples import evaluate_rag
 from steelyard.metrics.lexical.answers import grounded as judges
 from steelyard.metrics.lookup import get_metric
 

@@ -10,7 +10,7 @@ import pytest
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.drift import drift
-from steelyard.evaluate_samples import evaluate_rag
+from steelyard.evaluate.evaluate_samples import evaluate_rag
 from steelyard.models.embedder import Embedder
 from steelyard.models.engine import Engine
 from steelyard.models.judge import LLMJudge

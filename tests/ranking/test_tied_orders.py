@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.core.errors import InputError
-from steelyard.evaluate_rankings import evaluate_run
+from steelyard.evaluate.evaluate_rankings import evaluate_run
+from steelyard.evaluate.tie_bounds import EXPECTED, ORDERED, UNORDERED, tied_orders
 from steelyard.metrics.lookup import get_metric
 from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.trec.files import write_qrels, write_run
-from steelyard.tied_orders import EXPECTED, ORDERED, UNORDERED, tied_orders
 
 CASES = [
     "precision@3", "precision", "recall@2", "recall(rel=2)@4", "f@3", "f(beta=2)", "hit@1", "hit@3", "mrr", "mrr@2",
@@ -142,8 +142,8 @@ def test_measures_without_a_formula_and_rankings_that_are_cut() -> None:
     [found] = tied_orders(run, qrels, ["infap"])
     assert (found.pooled.worst, found.pooled.expected, found.pooled.best) == (None, None, None)
     assert found.pooled.value is not None
-    from steelyard.evaluate_rankings import ranking_metrics
-    from steelyard.tied_orders import of_rankings
+    from steelyard.evaluate.evaluate_rankings import ranking_metrics
+    from steelyard.evaluate.tie_bounds import of_rankings
 
     with pytest.raises(InputError, match="whole rankings"):
         of_rankings(join(run, qrels, Policy(depth=1)), ranking_metrics(["map"]))

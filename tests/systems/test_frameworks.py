@@ -10,7 +10,7 @@ from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import BenchmarkSuite, OverlapJudge, evaluate_retrieval
 from steelyard.demo import load
-from steelyard.evaluate_system import evaluate_system
+from steelyard.evaluate.evaluate_system import evaluate_system
 from steelyard.models.embedder import embedding_script
 from steelyard.systems.dense import Dense
 from steelyard.systems.extractive import Extractive

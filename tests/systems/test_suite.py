@@ -16,7 +16,7 @@ from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeIn
 from steelyard.core.errors import AskFailed, InputError, WrongType
 from steelyard.core.records import Usage
 from steelyard.core.requests import Ask
-from steelyard.evaluate_system import evaluate_system
+from steelyard.evaluate.evaluate_system import evaluate_system
 from steelyard.models.embedder import embedding_script
 from steelyard.models.json_schema import example_of
 from steelyard.models.judge import script

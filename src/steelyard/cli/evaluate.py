@@ -32,8 +32,8 @@ from .options import (
 from .progress import Progress
 
 if TYPE_CHECKING:
+    from ..evaluate.plan import Plan
     from ..models.judge import LLMJudge
-    from ..plan import Plan
     from ..reports.gate import Rule
     from ..reports.report import Report
 
@@ -92,10 +92,10 @@ def evaluate(
     Prints a plan before asking a judge. Exit codes: 0 good, 1 could not run, 2 a threshold was missed or the baseline
     was better, 3 too much failed or the baseline is not comparable.
     """
-    from ..evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
+    from ..evaluate.evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
+    from ..evaluate.scorer import Weighing
     from ..io.samples import read_samples
     from ..reports.gate import exit_code, rules
-    from ..weighing import Weighing
 
     check_format(output_format, FORMATS)
     _check(

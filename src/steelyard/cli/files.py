@@ -107,7 +107,7 @@ def _against(
 def _labelled(path: Path, fields: dict[str, str] | None, encoding: str) -> Contents:
     """What a set holds, in whatever format: samples, a dataset, qrels, a folder."""
     from ..datasets.convert import Contents, read_contents
-    from ..evaluate_system import read_set
+    from ..evaluate.evaluate_system import read_set
 
     if (path / "samples.jsonl").is_file():
         return Contents("samples", read_set(path, fields=fields, encoding=encoding).samples)

@@ -102,7 +102,7 @@ def rank(
             for line in trec_eval_lines(rankings, wanted, per_query=per_query, precision=precision):
                 print(line)
         return 0
-    from ..evaluate_rankings import DEFAULT_METRICS, evaluate_run
+    from ..evaluate.evaluate_rankings import DEFAULT_METRICS, evaluate_run
 
     if tied:
         _tied_orders(qrels, runs, listed(metrics) or list(DEFAULT_METRICS), policy, output_format, per_query=per_query)
@@ -166,13 +166,13 @@ def _tied_orders(
     qrels: Path, runs: list[Path], wanted: list[str], policy: dict[str, Any], output_format: str, *, per_query: bool
 ) -> None:
     """The worst, the expected and the best value of every run over all orders of its ties."""
-    from ..evaluate_rankings import ranking_metrics
+    from ..evaluate.evaluate_rankings import ranking_metrics
+    from ..evaluate.tie_bounds import of_rankings
     from ..ranking.trec.files import load_rankings
     from ..render.latex import latex_table
     from ..render.markdown import markdown_table
     from ..render.table import aligned
     from ..render.tied_orders import FOOT, as_csv, as_json, table
-    from ..tied_orders import of_rankings
 
     asked = ranking_metrics(wanted)
     found = []

@@ -17,7 +17,7 @@ from .job import Job, told
 from .progress import Progress, lasting
 
 if TYPE_CHECKING:
-    from ..plan import Plan
+    from ..evaluate.plan import Plan
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 

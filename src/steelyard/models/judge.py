@@ -84,7 +84,7 @@ class LLMJudge:
 
         What is undefined is None; a metric that fails raises AskFailed with its reason.
         """
-        from ..answer_quality import quality_by_model
+        from ..evaluate.answer_judge import quality_by_model
 
         return quality_by_model(case, self)
 

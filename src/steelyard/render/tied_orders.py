@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..tied_orders import Span, TiedOrders
+from ..evaluate.tie_bounds import Span, TiedOrders
 from .plain import cell
 from .table import Table, number
 

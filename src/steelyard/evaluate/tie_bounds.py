@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.records import Qrels, Run
-from .evaluate_rankings import DEFAULT_METRICS, ranking_metrics
-from .metrics.lookup import Asked
-from .metrics.ranking import measures
-from .metrics.registry import Metric
-from .ranking.rankings import (
+from ..core.errors import InputError
+from ..core.records import Qrels, Run
+from ..metrics.lookup import Asked
+from ..metrics.ranking import measures
+from ..metrics.registry import Metric
+from ..ranking.rankings import (
     Compat,
     Duplicates,
     FloatArray,
@@ -37,8 +36,9 @@ from .ranking.rankings import (
     running,
     sum_by,
 )
-from .ranking.trec.files import load_rankings
-from .stats.pooling import statistic_for
+from ..ranking.trec.files import load_rankings
+from ..stats.pooling import statistic_for
+from .evaluate_rankings import DEFAULT_METRICS, ranking_metrics
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .core.errors import InputError, WrongType, reason_of
-from .core.metric_names import Parameter
-from .core.records import Estimate, Outcome, Sample, Undefined, Value
-from .core.requests import outcome
-from .core.wording import pluralize
-from .datasets.dataset import digest_of
-from .metrics.batch import COLUMNS
-from .metrics.lookup import Asked, ask_for, check_threshold, get_metric
-from .metrics.registry import Metric
+from ..core.errors import InputError, WrongType, reason_of
+from ..core.metric_names import Parameter
+from ..core.records import Estimate, Outcome, Sample, Undefined, Value
+from ..core.requests import outcome
+from ..core.wording import pluralize
+from ..datasets.dataset import digest_of
+from ..metrics.batch import COLUMNS
+from ..metrics.lookup import Asked, ask_for, check_threshold, get_metric
+from ..metrics.registry import Metric
+from ..reports.estimates import clusters_of, pool_report
+from ..reports.report import DatasetNote, MetricNote, Report, versions
+from ..stats.pooling import Column, estimate
 from .plan import absent
-from .reports.estimates import clusters_of, pool_report
-from .reports.report import DatasetNote, MetricNote, Report, versions
-from .stats.pooling import Column, estimate
 
 if TYPE_CHECKING:
-    from .judging import Judging
-    from .models.embedder import Embedder
-    from .models.judge import LLMJudge
+    from ..models.embedder import Embedder
+    from ..models.judge import LLMJudge
+    from .judged_scorer import Judging
 
 DEFAULT_THRESHOLD = 0.5
 _BLOCK = 32
@@ -140,7 +140,7 @@ class Weighing:
 
 
 def _check_judge(judge: object) -> None:
-    from .metrics.lexical.overlap import OverlapJudge
+    from ..metrics.lexical.overlap import OverlapJudge
 
     if isinstance(judge, OverlapJudge):
         raise WrongType(
@@ -172,7 +172,7 @@ def sorted_out(metrics: Iterable[object]) -> tuple[list[str | Metric], list[obje
 
 
 def _registered(rule: Callable[..., object]) -> Metric | None:
-    from .metrics.registry import registered
+    from ..metrics.registry import registered
 
     return next((one for one in registered().values() if one.rule is rule), None)
 
@@ -231,7 +231,7 @@ def fill(column: Column, row: int, result: Outcome) -> None:
 
 def _ranking_column(metric: Metric, rows: Sequence[Sample]) -> Column:
     """A ranking metric over the samples' own ``retrieved_ids`` and ``relevance``."""
-    from .ranking.trec.files import load_rankings
+    from ..ranking.trec.files import load_rankings
 
     column = Column(np.full(len(rows), math.nan))
     usable: dict[str, int] = {}

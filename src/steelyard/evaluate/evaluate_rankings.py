@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .core import metric_names, wording
-from .core.errors import InputError, WrongType
-from .core.records import Qrels, Run, Sample
-from .metrics.lookup import Asked, ask_for
-from .metrics.registry import Metric
-from .ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
-from .ranking.rankings import Undefined as UndefinedPolicy
-from .ranking.trec.files import load_rankings
-from .reports.estimates import pool_report
-from .reports.report import DatasetNote, MetricNote, Report, stamp, versions
-from .stats.pooling import Column
+from ..core import metric_names, wording
+from ..core.errors import InputError, WrongType
+from ..core.records import Qrels, Run, Sample
+from ..metrics.lookup import Asked, ask_for
+from ..metrics.registry import Metric
+from ..ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
+from ..ranking.rankings import Undefined as UndefinedPolicy
+from ..ranking.trec.files import load_rankings
+from ..reports.estimates import pool_report
+from ..reports.report import DatasetNote, MetricNote, Report, stamp, versions
+from ..stats.pooling import Column
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from .datasets.dataset import Dataset
+    from ..datasets.dataset import Dataset
 
     Table: TypeAlias = pl.DataFrame | pd.DataFrame
 
@@ -173,7 +173,7 @@ def evaluate_retrieval(
     }
     if not scorable:
         raise InputError(_why_nothing(judged, texts))
-    from .systems.protocols import document_ids, searcher
+    from ..systems.protocols import document_ids, searcher
 
     search = searcher(retriever, [texts[query] for query in scorable])
     run: dict[str, dict[str, float]] = {}
@@ -303,7 +303,7 @@ def _digest(rankings: Rankings) -> str:
 
 def _asked(qrels: Qrels | Dataset, queries: Mapping[str, str] | None) -> tuple[Qrels, Mapping[str, str]]:
     """Judgements and texts of queries, which a Dataset holds both."""
-    from .datasets.dataset import Dataset
+    from ..datasets.dataset import Dataset
 
     if isinstance(qrels, Dataset):
         judged: Qrels = qrels.qrels

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from .answer_quality import MEASURES
-from .core.errors import InputError, WrongType, reason_of
-from .core.records import Json, Sample
-from .datasets.dataset import Dataset
+from ..core.errors import InputError, WrongType, reason_of
+from ..core.records import Json, Sample
+from ..datasets.dataset import Dataset
+from ..metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
+from ..models.ledger import Ledger
+from ..reports.estimates import pool_report
+from ..reports.report import DatasetNote, MetricNote, Report, stamp
+from ..stats.pooling import Column
+from ..systems.call_pool import PLAIN, Patience, call_all
+from ..systems.collect import Collected, Stage, collect
+from ..systems.output_cache import Keeping
+from ..systems.protocols import Answerer, RetrievalSystem
+from .answer_judge import MEASURES
 from .evaluate_system import score_collected
-from .metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
-from .models.ledger import Ledger
-from .reports.estimates import pool_report
-from .reports.report import DatasetNote, MetricNote, Report, stamp
-from .stats.pooling import Column
-from .systems.call_pool import PLAIN, Patience, call_all
-from .systems.collect import Collected, Stage, collect
-from .systems.output_cache import Keeping
-from .systems.protocols import Answerer, RetrievalSystem
 
 if TYPE_CHECKING:
-    from .models.embedder import Embedder
-    from .models.judge import LLMJudge
+    from ..models.embedder import Embedder
+    from ..models.judge import LLMJudge
 
 QUALITIES = ("faithfulness", "relevance", "correctness")
 
@@ -213,7 +213,7 @@ def _put(columns: Mapping[str, Column], row: int, sample: Sample, quality: Answe
 
 def _model(judge: object, embedder: Embedder | str | None) -> tuple[LLMJudge, Embedder | str] | None:
     """A language model as judge with its embedder; None for any other judge, WrongType for what is none."""
-    from .models.judge import LLMJudge, judge_of
+    from ..models.judge import LLMJudge, judge_of
 
     if not isinstance(judge, str | LLMJudge):
         if callable(getattr(judge, "judge", None)):

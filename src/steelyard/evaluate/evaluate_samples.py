@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .core.errors import InputError
-from .core.records import Sample, Score
-from .io.samples import read_samples
-from .metrics.registry import Metric
+from ..core.errors import InputError
+from ..core.records import Sample, Score
+from ..io.samples import read_samples
+from ..metrics.registry import Metric
+from ..reports.report import Report, stamp
 from .plan import Plan, plan_of
-from .reports.report import Report, stamp
-from .weighing import Weighing
+from .scorer import Weighing
 
 if TYPE_CHECKING:
-    from .models.embedder import Embedder
-    from .models.engine import Progress
-    from .models.judge import LLMJudge
+    from ..models.embedder import Embedder
+    from ..models.engine import Progress
+    from ..models.judge import LLMJudge
 
 DEFAULT_METRICS = ("exact_match", "token_f1", "context_recall", "context_precision", "non_empty_rate")
 
@@ -84,8 +84,8 @@ def evaluate_rag(
     )
     judging = None
     if weighing.judged:
-        from .judging import Judging
-        from .models.rate_limits import Pace
+        from ..models.rate_limits import Pace
+        from .judged_scorer import Judging
 
         judging = Judging(
             judge=judge,
@@ -124,7 +124,7 @@ def plan_rag(
     asked = Weighing(metrics, judge=judge, embedder=embedder, repeats=repeats).asked
     if judge is None and embedder is None:
         return Plan(plan_of(asked, rows))
-    from .judging import Judging
+    from .judged_scorer import Judging
 
     return Judging(judge=judge, embedder=embedder, ledger=ledger, repeats=repeats).plan(asked, rows)
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from .core.records import Sample
-from .core.wording import pluralize
-from .metrics.lookup import Asked
+from ..core.records import Sample
+from ..core.wording import pluralize
+from ..metrics.lookup import Asked
 
 Asking = Literal["judge", "answerer", "embedder"]
 """Who is asked for something that costs."""

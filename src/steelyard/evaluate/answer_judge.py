@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .core.errors import AskFailed
-from .core.records import Sample
+from ..core.errors import AskFailed
+from ..core.records import Sample
+from ..metrics.lexical.overlap import AnswerQuality, JudgeInput
+from ..models.judge import LLMJudge
 from .evaluate_samples import evaluate_rag
-from .metrics.lexical.overlap import AnswerQuality, JudgeInput
-from .models.judge import LLMJudge
 
 MEASURES = {
     "faithfulness": "judged.faithfulness",

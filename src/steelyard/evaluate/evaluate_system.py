@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .core.errors import InputError
-from .core.progress import Tally
-from .core.records import Sample, Span, Usage
-from .datasets.dataset import Dataset, digest_of
+from ..core.errors import InputError
+from ..core.progress import Tally
+from ..core.records import Sample, Span, Usage
+from ..datasets.dataset import Dataset, digest_of
+from ..io.ir_datasets import named
+from ..io.samples import read_samples
+from ..metrics.registry import Metric
+from ..models.budget import Allowance
+from ..models.ledger import Ledger
+from ..reports.estimates import clusters_of, pool_report
+from ..reports.report import DatasetNote, Report, stamp
+from ..stats.pooling import Column
+from ..systems.adapters import method, name_of
+from ..systems.call_pool import Patience
+from ..systems.collect import Collected, collect
+from ..systems.llm_answerer import LLMAnswerer
+from ..systems.output_cache import Keeping
 from .evaluate_samples import evaluate_rag
-from .io.ir_datasets import named
-from .io.samples import read_samples
-from .metrics.registry import Metric
-from .models.budget import Allowance
-from .models.ledger import Ledger
-from .reports.estimates import clusters_of, pool_report
-from .reports.report import DatasetNote, Report, stamp
-from .stats.pooling import Column
-from .systems.adapters import method, name_of
-from .systems.call_pool import Patience
-from .systems.collect import Collected, collect
-from .systems.llm_answerer import LLMAnswerer
-from .systems.output_cache import Keeping
-from .weighing import Weighing
+from .scorer import Weighing
 
 if TYPE_CHECKING:
-    from .models.embedder import Embedder
-    from .models.engine import Progress
-    from .models.judge import LLMJudge
+    from ..models.embedder import Embedder
+    from ..models.engine import Progress
+    from ..models.judge import LLMJudge
 
 TAKEN = frozenset({"seconds", "latency", "tokens", "cost"})
 """Metrics of what an answer took, for which samples are measured."""
@@ -205,7 +205,7 @@ def check_metrics(
     """Whether metrics can be measured at all, before a system is asked anything."""
     weighing = Weighing(metrics, judge=judge, embedder=embedder, thresholds=thresholds)
     if weighing.judged:
-        from .judging import Judging
+        from .judged_scorer import Judging
 
         Judging(judge=judge, embedder=embedder, ledger=":memory:", budget=budget).columns(weighing.judged, [])
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from .core.errors import AskFailed, BadReply, InputError, reason_of
-from .core.records import Json, Sample, Undefined, Usage, Value
-from .core.requests import Flow
-from .metrics.lookup import Asked
-from .models.cost_estimate import Reckoning
-from .models.embedder import Embedder, embedder_of
-from .models.engine import Cell, Engine, Result
-from .models.judge import LLMJudge, judge_of
-from .models.ledger import Keeper, ledger_path
-from .models.rate_limits import Pacing
+from ..core.errors import AskFailed, BadReply, InputError, reason_of
+from ..core.records import Json, Sample, Undefined, Usage, Value
+from ..core.requests import Flow
+from ..metrics.lookup import Asked
+from ..models.cost_estimate import Reckoning
+from ..models.embedder import Embedder, embedder_of
+from ..models.engine import Cell, Engine, Result
+from ..models.judge import LLMJudge, judge_of
+from ..models.ledger import Keeper, ledger_path
+from ..models.rate_limits import Pacing
+from ..stats.pooling import Column
 from .plan import Asking, Plan, absent, plan_of
-from .stats.pooling import Column
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 
 class Key(NamedTuple):
