@@ -21,9 +21,9 @@ from steelyard.metrics.lexical.answers.support import passages_of
 from steelyard.stats.intervals.logistic import model
 
 from steelyard import get_metric
-from steelyard.agree import agree
 from steelyard.cli.agreement import shown
 from steelyard.io.samples import read_samples
+from steelyard.judges.metric_agreement import agree
 
 MODELS = ("correctness", "correctness_cosine", "faithfulness", "relevance", "relevance_cosine")
 COSINES = {"correct": "semantic_correctness", "preference": "semantic_correctness", "relevant": "semantic_relevancy"}

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from .core.version import VERSION
 
 if TYPE_CHECKING:
-    from .calibrate import calibrate as calibrate
-    from .calibration import Calibration as Calibration
     from .core.errors import AskFailed as AskFailed
     from .core.errors import BadReply as BadReply
     from .core.errors import InputError as InputError
@@ -59,6 +57,8 @@ if TYPE_CHECKING:
     from .io.ragas_bridge import as_ragas_dataset as as_ragas_dataset
     from .io.samples import read_samples as read_samples
     from .io.samples import write_samples as write_samples
+    from .judges.calibrate import calibrate as calibrate
+    from .judges.calibration import Calibration as Calibration
     from .metrics.lexical.functions import context_precision as context_precision
     from .metrics.lexical.functions import context_recall as context_recall
     from .metrics.lexical.functions import exact_match as exact_match
@@ -121,8 +121,8 @@ _WHERE = {
     "datasets.dataset": ("Dataset", "EvalQuery"),
     "dataset_builder": ("EvalDatasetBuilder",),
     "reports.report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
-    "calibrate": ("calibrate",),
-    "calibration": ("Calibration",),
+    "judges.calibrate": ("calibrate",),
+    "judges.calibration": ("Calibration",),
     "reports.compare": ("compare",),
     "evaluate.tie_bounds": ("tied_orders",),
     "reports.comparison": ("Comparison", "MetricDelta"),

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import spearmanr
 
-from steelyard.agree import agree
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
+from steelyard.judges.metric_agreement import agree
 
 ROWS = [
     {"id": str(at), "user_input": f"q{at}", "response": response, "reference": ["red"], "human": {"correct": label}}

@@ -13,11 +13,11 @@ from judged_reports import report
 from scipy import stats
 from steelyard.stats.intervals.ppi import corrected_mean
 
-from steelyard import calibrate
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError, UnknownName
-from steelyard.label import draw
-from steelyard.labels_file import Label, read_labels
+from steelyard.judges import calibrate
+from steelyard.judges.annotations import Label, read_labels
+from steelyard.judges.label_sampling import draw
 from steelyard.render import calibration as render
 
 

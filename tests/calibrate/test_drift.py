@@ -15,8 +15,8 @@ from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.core.requests import Ask
-from steelyard.drift import drift, rejudge
-from steelyard.labels_file import Label
+from steelyard.judges.annotations import Label
+from steelyard.judges.drift import drift, rejudge
 from steelyard.render import drift as render
 
 RUBRIC = "rubric(criteria=coherence)"

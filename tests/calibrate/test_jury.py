@@ -15,7 +15,7 @@ from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
 from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.requests import Ask
-from steelyard.jury import evaluate_by_jury, panel, together
+from steelyard.judges.jury import evaluate_by_jury, panel, together
 from steelyard.render import jury as render
 from steelyard.reports.report import Report
 

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_reports import report
 
-from steelyard import calibrate
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
-from steelyard.label import allotted, draw, sheet_of
-from steelyard.labeller import page, walk
-from steelyard.labels_file import Sheet, read_labels
+from steelyard.judges import calibrate
+from steelyard.judges.annotations import Sheet, read_labels
+from steelyard.judges.label_sampling import allotted, draw, sheet_of
+from steelyard.judges.label_terminal import page, walk
 from steelyard.reports.report import Report
 
 KINDS = [{"kind": "rare" if row % 20 == 0 else "often"} for row in range(200)]

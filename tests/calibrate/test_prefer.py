@@ -19,7 +19,7 @@ from steelyard.cli import invoke
 from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample
 from steelyard.core.requests import Ask
-from steelyard.prefer import prefer
+from steelyard.judges.pairwise import prefer
 from steelyard.render import preference as render
 from steelyard.reports.report import Report
 

@@ -9,8 +9,8 @@ import pytest
 
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
-from steelyard.drift import drift
 from steelyard.evaluate.evaluate_samples import evaluate_rag
+from steelyard.judges.drift import drift
 from steelyard.models.embedder import Embedder
 from steelyard.models.engine import Engine
 from steelyard.models.judge import LLMJudge

@@ -12,7 +12,7 @@ from .evaluate import check_format
 from .options import Confidence, Metrics, Seed, listed
 
 if TYPE_CHECKING:
-    from ..agree import Agreed
+    from ..judges.metric_agreement import Agreed
 
 FORMATS = ("table", "md", "json")
 HEAD = ("pack", "slice", "label", "metric", "n", "good", "AUC", "balanced accuracy", "rank correlation")
@@ -36,7 +36,7 @@ def agreement(
     """
     import msgspec
 
-    from ..agree import agree
+    from ..judges.metric_agreement import agree
 
     check_format(output_format, FORMATS)
     found = [

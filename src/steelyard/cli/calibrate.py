@@ -45,8 +45,8 @@ def calibrate(
     Labels have a sample, a value and a metric (columns sample or id, value or label, metric), as `steelyard label`
     writes them.
     """
-    from ..calibrate import calibrate as weigh
-    from ..labels_file import read_labels
+    from ..judges.annotations import read_labels
+    from ..judges.calibrate import calibrate as weigh
     from ..render import calibration as render
     from ..reports.store import DEFAULT, report_at
 
@@ -109,9 +109,9 @@ def label(
     with by --walk and never overwritten.
     """
     from ..core.wording import pluralize
-    from ..label import draw, sheet_of
-    from ..labeller import walk
-    from ..labels_file import Sheet
+    from ..judges.annotations import Sheet
+    from ..judges.label_sampling import draw, sheet_of
+    from ..judges.label_terminal import walk
     from ..reports.metric_identity import label_of
     from ..reports.store import DEFAULT, report_at
 
@@ -164,9 +164,9 @@ def drift(
 
     Exit codes: 0 no detectable drift, 2 a metric moved, 3 too much failed.
     """
-    from ..drift import check_labels, plan_rejudge, rejudge
-    from ..drift import drift as weigh
-    from ..labels_file import read_labels
+    from ..judges.annotations import read_labels
+    from ..judges.drift import check_labels, plan_rejudge, rejudge
+    from ..judges.drift import drift as weigh
     from ..render import drift as render
     from ..render.files import write
     from ..reports.store import DEFAULT, report_at

@@ -148,7 +148,7 @@ def evaluate(
             dataset=", ".join(path.name for path in data),
         )
         if len(judges) > 1:
-            from ..jury import evaluate_by_jury
+            from ..judges.jury import evaluate_by_jury
 
             report = evaluate_by_jury(
                 weigh,
@@ -196,7 +196,7 @@ def _check(
     counts: Mapping[str, int],
 ) -> None:
     """What is no setting at all, before any work, whether or not it is needed for this run."""
-    from ..jury import RULES
+    from ..judges.jury import RULES
 
     if jury not in RULES:
         raise InputError(f"--jury {jury}: choose from {', '.join(RULES)}")
@@ -240,7 +240,7 @@ def finish(
 
 def more(report: Report) -> None:
     """What several judges and several draws add to a report: the jury's seats, the judge's noise."""
-    from ..jury import panel
+    from ..judges.jury import panel
     from ..render import jury, repeats
     from ..reports.judge_noise import noise
 

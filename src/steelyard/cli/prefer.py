@@ -46,8 +46,8 @@ def prefer(
 
     Exit codes: 0 good, 1 could not run, 3 too much failed.
     """
-    from ..prefer import plan_prefer
-    from ..prefer import prefer as weigh
+    from ..judges.pairwise import plan_prefer
+    from ..judges.pairwise import prefer as weigh
     from ..render import preference as render
 
     check_format(output_format, FORMATS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ..calibration import Calibrated, Calibration, Ceiling, Chosen, Share
 from ..core.wording import pluralize
+from ..judges.calibration import Calibrated, Calibration, Ceiling, Chosen, Share
 from ..stats.agreement import Agreement
 from ..stats.ppi import Corrected
 from .comparison import signed

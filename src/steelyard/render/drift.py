@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..core.wording import pluralize
-from ..drift import Drift, Moved
+from ..judges.drift import Drift, Moved
 from .comparison import TEST, signed
 from .table import Table, aligned, number, span
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..jury import Panel
+from ..judges.jury import Panel
 from .comparison import signed
 from .table import Table, aligned, number, span
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ..calibration import Share
 from ..core.wording import pluralize
-from ..prefer import Duel, Preference
+from ..judges.calibration import Share
+from ..judges.pairwise import Duel, Preference
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span

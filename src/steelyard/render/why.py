@@ -10,7 +10,7 @@ import msgspec
 from ..core.errors import UnknownName
 from ..core.records import Json, Sample
 from ..core.wording import nearest, pluralize
-from ..labeller import visible
+from ..judges.label_terminal import visible
 from ..models.exchanges import exchanges
 from ..reports.metric_identity import label_of
 from ..reports.report import Report

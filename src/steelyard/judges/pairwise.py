@@ -17,25 +17,25 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..core.errors import InputError
+from ..core.progress import Tally
+from ..core.records import Sample, Usage
+from ..core.wording import pluralize
+from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
+from ..evaluate.plan import Plan
+from ..io.samples import read_samples
+from ..metrics.judged.preference import OTHER
+from ..models.budget import Allowance
+from ..reports.estimates import check_tag
+from ..reports.report import Report
+from ..stats.bradley_terry import Strength, bradley_terry
+from ..stats.intervals import interval
+from ..stats.pooling import groups
 from .calibration import Share
-from .core.errors import InputError
-from .core.progress import Tally
-from .core.records import Sample, Usage
-from .core.wording import pluralize
-from .evaluate.evaluate_samples import evaluate_rag, plan_rag
-from .evaluate.plan import Plan
-from .io.samples import read_samples
-from .metrics.judged.preference import OTHER
-from .models.budget import Allowance
-from .reports.estimates import check_tag
-from .reports.report import Report
-from .stats.bradley_terry import Strength, bradley_terry
-from .stats.intervals import interval
-from .stats.pooling import groups
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
-    from .models.judge import LLMJudge
+    from ..models.engine import Progress
+    from ..models.judge import LLMJudge
 
 Outcome: TypeAlias = Literal["win", "tie", "loss"]
 VALUE: Mapping[str, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
@@ -112,7 +112,7 @@ class Preference(Struct, frozen=True, kw_only=True):
         return failed / (n + failed) if n + failed else 0.0
 
     def __str__(self) -> str:
-        from .render.preference import text
+        from ..render.preference import text
 
         return text(self)
 

@@ -16,19 +16,19 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .core.errors import InputError
-from .core.progress import Tally
-from .core.records import Json, Usage
-from .models.budget import Allowance
-from .models.judge import LLMJudge, judge_of
-from .reports.estimates import clusters_of, pool_report
-from .reports.report import MetricNote, Report
-from .stats.agreement import Agreement, accuracy
-from .stats.krippendorff import krippendorff_alpha
-from .stats.pooling import Column, passes
+from ..core.errors import InputError
+from ..core.progress import Tally
+from ..core.records import Json, Usage
+from ..models.budget import Allowance
+from ..models.judge import LLMJudge, judge_of
+from ..reports.estimates import clusters_of, pool_report
+from ..reports.report import MetricNote, Report
+from ..stats.agreement import Agreement, accuracy
+from ..stats.krippendorff import krippendorff_alpha
+from ..stats.pooling import Column, passes
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 RULES = ("mean", "majority", "unanimous")
 KEY = "jury"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from .stats.agreement import Agreement, Confusion
-from .stats.intervals import Interval
-from .stats.ppi import Corrected
+from ..stats.agreement import Agreement, Confusion
+from ..stats.intervals import Interval
+from ..stats.ppi import Corrected
 
 
 class Share(Struct, frozen=True):
@@ -98,12 +98,12 @@ class Calibration(Struct, frozen=True, kw_only=True):
         return self.metrics[metric]
 
     def __str__(self) -> str:
-        from .render.calibration import text
+        from ..render.calibration import text
 
         return text(self)
 
     def markdown(self) -> str:
         """The same as Markdown."""
-        from .render.calibration import markdown
+        from ..render.calibration import markdown
 
         return markdown(self)

@@ -9,19 +9,19 @@ from itertools import combinations
 import numpy as np
 from msgspec.structs import replace
 
+from ..core.errors import InputError
+from ..reports.estimates import check_tag, clusters_of
+from ..reports.metric_identity import label_of
+from ..reports.report import MetricNote, Report
+from ..stats import agreement
+from ..stats.agreement import Agreement, How
+from ..stats.intervals import difference_interval, interval
+from ..stats.krippendorff import krippendorff_alpha
+from ..stats.pooling import FloatArray, groups, passes
+from ..stats.ppi import Corrected, corrected_difference, corrected_mean
+from .annotations import Label, read_labels
 from .calibration import Calibrated, Calibration, Ceiling, Share
-from .core.errors import InputError
-from .labelled import Labelled, by_system, check_baseline, doubts, join
-from .labels_file import Label, read_labels
-from .reports.estimates import check_tag, clusters_of
-from .reports.metric_identity import label_of
-from .reports.report import MetricNote, Report
-from .stats import agreement
-from .stats.agreement import Agreement, How
-from .stats.intervals import difference_interval, interval
-from .stats.krippendorff import krippendorff_alpha
-from .stats.pooling import FloatArray, groups, passes
-from .stats.ppi import Corrected, corrected_difference, corrected_mean
+from .paired_labels import Labelled, by_system, check_baseline, doubts, join
 from .thresholds import choose_threshold
 
 DEFAULT_THRESHOLD = 0.5

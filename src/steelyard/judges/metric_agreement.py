@@ -12,13 +12,13 @@ from os import PathLike
 
 from msgspec import Struct, structs
 
-from .core.errors import InputError
-from .core.records import Json, Sample
-from .evaluate.evaluate_samples import evaluate_rag
-from .io.samples import read_samples
-from .metrics.lookup import ask_for
-from .models.embedder import Embedder
-from .stats.agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
+from ..core.errors import InputError
+from ..core.records import Json, Sample
+from ..evaluate.evaluate_samples import evaluate_rag
+from ..io.samples import read_samples
+from ..metrics.lookup import ask_for
+from ..models.embedder import Embedder
+from ..stats.agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
 
 JUDGES = {
     "faithful": ("lexical.faithfulness",),

@@ -11,9 +11,9 @@ import shutil
 import textwrap
 from collections.abc import Callable, Mapping
 
-from .core.errors import InputError
-from .core.records import Sample
-from .labels_file import Sheet, value_of
+from ..core.errors import InputError
+from ..core.records import Sample
+from .annotations import Sheet, value_of
 
 HELP = "a number, yes or no · s skip · b back · q quit"
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

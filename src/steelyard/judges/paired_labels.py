@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.wording import pluralize
-from .labels_file import Label
-from .reports.report import Report
-from .stats.distributions import normal_cdf
-from .stats.pooling import FloatArray
+from ..core.errors import InputError
+from ..core.wording import pluralize
+from ..reports.report import Report
+from ..stats.distributions import normal_cdf
+from ..stats.pooling import FloatArray
+from .annotations import Label
 
 ODD = 0.01
 """Below this p, labelled units that score unlike the others are told of."""

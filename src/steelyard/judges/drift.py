@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from .core.errors import InputError, within
-from .evaluate.evaluate_samples import evaluate_rag, plan_rag
-from .evaluate.plan import Plan
-from .labelled import join
-from .labels_file import Label, read_labels
-from .reports.compare import NOISE, compare
-from .reports.comparison import Change, MetricDelta
-from .reports.metric_identity import label_of
-from .reports.report import Report
-from .stats.agreement import Agreement, accuracy, spearman
-from .stats.pooling import FloatArray, passes
-from .stats.significance import paired_test
+from ..core.errors import InputError, within
+from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
+from ..evaluate.plan import Plan
+from ..reports.compare import NOISE, compare
+from ..reports.comparison import Change, MetricDelta
+from ..reports.metric_identity import label_of
+from ..reports.report import Report
+from ..stats.agreement import Agreement, accuracy, spearman
+from ..stats.pooling import FloatArray, passes
+from ..stats.significance import paired_test
+from .annotations import Label, read_labels
+from .paired_labels import join
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
-    from .models.judge import LLMJudge
+    from ..models.engine import Progress
+    from ..models.judge import LLMJudge
 
 MOST = 10
 """So many samples that moved are kept."""
@@ -85,7 +85,7 @@ class Drift(Struct, frozen=True, kw_only=True):
         return [name for name, one in self.metrics.items() if one.moved]
 
     def __str__(self) -> str:
-        from .render.drift import text
+        from ..render.drift import text
 
         return text(self)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.records import Sample
-from .labelled import Unit, units_of
-from .labels_file import Sheet
-from .reports.estimates import check_tag
-from .reports.metric_identity import label_of
-from .reports.report import Report
+from ..core.errors import InputError
+from ..core.records import Sample
+from ..reports.estimates import check_tag
+from ..reports.metric_identity import label_of
+from ..reports.report import Report
+from .annotations import Sheet
+from .paired_labels import Unit, units_of
 
 COLUMNS = ("sample", "metric", "value", "annotator", "question", "response", "reference", "contexts")
 DRAWN = ("system", "drawn", "stratum", "share")

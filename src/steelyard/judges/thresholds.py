@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..stats.agreement import balanced_accuracy, cohen_kappa
+from ..stats.pooling import passes
 from .calibration import Chosen
-from .stats.agreement import balanced_accuracy, cohen_kappa
-from .stats.pooling import passes
 
 FEWEST = 3
 """Scores with fewer distinct values are verdicts already."""

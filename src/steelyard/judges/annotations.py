@@ -17,11 +17,11 @@ from typing import TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.wording import did_you_mean
-from .io.csv_cells import escape, unescape, write_cells
-from .io.rows import Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
-from .io.text_files import suffix_of, writing
+from ..core.errors import InputError
+from ..core.wording import did_you_mean
+from ..io.csv_cells import escape, unescape, write_cells
+from ..io.rows import Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
+from ..io.text_files import suffix_of, writing
 
 File: TypeAlias = "str | PathLike[str]"
 
