@@ -23,7 +23,7 @@ from steelyard.core.records import Qrels
 from steelyard.datasets.corpus import read_corpus
 from steelyard.datasets.dataset import Dataset
 from steelyard.evaluate.evaluate_rankings import evaluate_run
-from steelyard.synthesize import synthesize
+from steelyard.synthesis.generate import synthesize
 from steelyard.systems.adapters import caller_of
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.dense import Dense

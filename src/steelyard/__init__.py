@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .core.requests import embed as embed
     from .core.requests import play as play
     from .core.requests import ratio as ratio
-    from .dataset_builder import EvalDatasetBuilder as EvalDatasetBuilder
     from .datasets.beir import read_beir as read_beir
     from .datasets.beir import write_beir as write_beir
     from .datasets.dataset import Dataset as Dataset
@@ -90,7 +89,8 @@ if TYPE_CHECKING:
     from .reports.report import RagEvalReport as RagEvalReport
     from .reports.report import Report as Report
     from .reports.report import RetrievalEvalReport as RetrievalEvalReport
-    from .synthesize import synthesize as synthesize
+    from .synthesis.dataset_builder import EvalDatasetBuilder as EvalDatasetBuilder
+    from .synthesis.generate import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
     from .systems.protocols import RetrievalSystem as RetrievalSystem
     from .systems.protocols import Retriever as Retriever
@@ -119,7 +119,7 @@ _WHERE = {
     "io.samples": ("read_samples", "write_samples"),
     "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "datasets.dataset": ("Dataset", "EvalQuery"),
-    "dataset_builder": ("EvalDatasetBuilder",),
+    "synthesis.dataset_builder": ("EvalDatasetBuilder",),
     "reports.report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
     "judges.calibrate": ("calibrate",),
     "judges.calibration": ("Calibration",),
@@ -129,7 +129,7 @@ _WHERE = {
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "evaluate.suite": ("BenchmarkSuite",),
     "evaluate.evaluate_system": ("evaluate_system", "aevaluate_system"),
-    "synthesize": ("synthesize",),
+    "synthesis.generate": ("synthesize",),
     "metrics.registry": ("metric", "ranking_metric", "register_metric", "Metric"),
     "metrics.lookup": ("get_metric",),
     "core.requests": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),

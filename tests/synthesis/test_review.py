@@ -18,8 +18,8 @@ from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Span
 from steelyard.demo import load
 from steelyard.io.samples import read_samples, write_samples
-from steelyard.review import Review, page
-from steelyard.synthesize import synthesize
+from steelyard.synthesis.generate import synthesize
+from steelyard.synthesis.review import Review, page
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ from steelyard import Dataset, Sample
 from steelyard.cli import invoke
 from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.requests import Ask
-from steelyard.dataset_builder import EvalDatasetBuilder
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.demo import load
 from steelyard.io.samples import read_samples
 from steelyard.models.judge import script
-from steelyard.synthesize import plan_synthesis, synthesize
+from steelyard.synthesis.dataset_builder import EvalDatasetBuilder
+from steelyard.synthesis.generate import plan_synthesis, synthesize
 
 Serve = Callable[..., Server]
 

@@ -15,11 +15,11 @@ from steelyard import evaluate_retrieval
 from steelyard.demo import load
 from steelyard.models.embedder import embedding_script
 from steelyard.synthesis.filters import gives_away
+from steelyard.synthesis.generate import synthesize
 from steelyard.synthesis.known_items import GAP, Salience, known_item
 from steelyard.synthesis.misspelling import misspelt
 from steelyard.synthesis.passages import LONGEST, Links, Passage, passages_of
 from steelyard.synthesis.planning import Planning, assigned, shares
-from steelyard.synthesize import synthesize
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.random import Shuffled
 

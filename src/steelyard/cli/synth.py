@@ -57,8 +57,8 @@ def synth(
     from ..core.wording import pluralize
     from ..datasets.corpus import read_corpus
     from ..datasets.folder import check_free as check_set
+    from ..synthesis.generate import check_out, plan_synthesis, synthesize
     from ..synthesis.planning import job_of
-    from ..synthesize import check_out, plan_synthesis, synthesize
 
     model = None if judge is None else priced(judge, price)
     kinds, styles = _shares(kind, "--kind"), _shares(style, "--style")
@@ -115,7 +115,7 @@ def review(
 
     Exit codes: 0 all were looked at, 3 some are left.
     """
-    from ..review import Review
+    from ..synthesis.review import Review
 
     check_apart(out, [path, path / "samples.jsonl"])
     begun = Review(path, out=out, encoding=encoding)

@@ -23,8 +23,8 @@ from ..core.requests import Prompt, Requests, ask
 from ..metrics.lexical.functions import token_f1
 from ..text.language import differs
 from ..text.tokens import normalize_answer
-from .kinds import Draft
 from .passages import Passage
+from .question_kinds import Draft
 
 SPAN, LANGUAGE, GIVEN_AWAY = "span not found", "wrong language", "answer in the question"
 KNOWN, ONE_SUFFICES, DISAGREES = "answerable without the passage", "one passage suffices", "round trip disagrees"

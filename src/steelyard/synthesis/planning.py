@@ -14,8 +14,8 @@ from ..core.wording import did_you_mean
 from ..datasets.corpus import Corpus
 from ..models.embedder import Embedder, embedder_of
 from ..models.judge import LLMJudge, judge_of
-from .kinds import KINDS, OF_TWO, STYLES
 from .passages import Links, Passage
+from .question_kinds import KINDS, OF_TWO, STYLES
 
 PLAIN_KINDS: dict[str, float] = {"known_item": 0.7, "cloze": 0.3}
 """The kinds that need no language model, with their shares of a set."""

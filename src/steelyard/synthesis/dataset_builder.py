@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .synthesize import synthesize
+from .generate import synthesize
 
 if TYPE_CHECKING:
-    from .models.judge import LLMJudge
+    from ..models.judge import LLMJudge
 
 
 class EvalDatasetBuilder:

@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .core.errors import AskFailed, BadReply, InputError, reason_of
-from .core.records import Json, Sample, Span, Undefined, Usage, Value
-from .core.requests import Flow
-from .core.wording import pluralize
-from .datasets.corpus import Corpus, read_corpus
-from .datasets.dataset import Dataset, EvalQuery, digest_of
-from .datasets.folder import TOLD, write_set
-from .io.text_files import writing
-from .models.cell import Cell
-from .models.cost_estimate import Reckoning
-from .models.engine import Engine
-from .synthesis.filters import DUPLICATE, plain_refusal, refusal, rehearse
-from .synthesis.kinds import OF_TWO, Draft, draft
-from .synthesis.known_items import Salience, known_item
-from .synthesis.misspelling import misspelt
-from .synthesis.passages import Links, Passage, passages_of
-from .synthesis.planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
-from .systems.hits import hit_of
-from .text.near_duplicates import Seen
+from ..core.errors import AskFailed, BadReply, InputError, reason_of
+from ..core.records import Json, Sample, Span, Undefined, Usage, Value
+from ..core.requests import Flow
+from ..core.wording import pluralize
+from ..datasets.corpus import Corpus, read_corpus
+from ..datasets.dataset import Dataset, EvalQuery, digest_of
+from ..datasets.folder import TOLD, write_set
+from ..io.text_files import writing
+from ..models.cell import Cell
+from ..models.cost_estimate import Reckoning
+from ..models.engine import Engine
+from ..systems.hits import hit_of
+from ..text.near_duplicates import Seen
+from .filters import DUPLICATE, plain_refusal, refusal, rehearse
+from .known_items import Salience, known_item
+from .misspelling import misspelt
+from .passages import Links, Passage, passages_of
+from .planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
+from .question_kinds import OF_TWO, Draft, draft
 
 if TYPE_CHECKING:
-    from .models.embedder import Embedder
-    from .models.engine import Progress, Result
-    from .models.judge import LLMJudge
+    from ..models.embedder import Embedder
+    from ..models.engine import Progress, Result
+    from ..models.judge import LLMJudge
 
 RELATED = 3
 """Passages beside its own: a question without an answer finds none there, a known item may be mistaken for them."""

@@ -16,14 +16,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .core.errors import InputError
-from .core.records import Sample
-from .core.wording import pluralize
-from .datasets.dataset import digest_of
-from .evaluate.evaluate_system import read_set
-from .io.samples import write_samples
-from .io.text_files import read_lines
-from .text.locate import locate
+from ..core.errors import InputError
+from ..core.records import Sample
+from ..core.wording import pluralize
+from ..datasets.dataset import digest_of
+from ..evaluate.evaluate_system import read_set
+from ..io.samples import write_samples
+from ..io.text_files import read_lines
+from ..text.locate import locate
 
 Verdict: TypeAlias = Literal["accept", "reject"]
 Read: TypeAlias = Callable[[str], "str | None"]
