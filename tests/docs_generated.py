@@ -27,7 +27,7 @@ and the same command goes on from there.
 
 def metrics() -> str:
     """The table of the shelf, from a process of its own: tests register metrics too."""
-    code = "from steelyard.render.shelf import documentation; print(documentation(), end='')"
+    code = "from steelyard.render.metric_catalogue import documentation; print(documentation(), end='')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     return METRICS_HEAD + done.stdout.decode("utf-8")
 

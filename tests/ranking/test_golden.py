@@ -10,7 +10,7 @@ import pytest
 from steelyard.core.errors import InputError
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.trec.files import load_rankings
-from steelyard.trec_output import trec_eval_lines
+from steelyard.render.trec_eval import trec_eval_lines
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 OURS = {"dup_docs", "dup_qrels", "comments", "five_cols", "nonnum_score", "float_grade"}

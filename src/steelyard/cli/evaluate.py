@@ -226,7 +226,7 @@ def finish(
 ) -> None:
     """Print the report, write it where asked, and end with every rule and its verdict."""
     from ..render.files import write
-    from ..render.plain import printed
+    from ..render.formats import printed
 
     if out is not None:
         write(report, out, found=found, max_failed=max_failed)

@@ -158,7 +158,7 @@ def merge(
 
 def told(outcome: Outcome, output_format: str, *, scale: float) -> int:
     """Print a report and every rule with its verdict; the exit code."""
-    from ..render.plain import printed
+    from ..render.formats import printed
     from ..reports.gate import exit_code
 
     print(printed(outcome.report, output_format, scale=scale))

@@ -94,7 +94,7 @@ def rank(
     }
     if as_trec:
         from ..ranking.trec.files import load_rankings
-        from ..trec_output import trec_eval_lines
+        from ..render.trec_eval import trec_eval_lines
 
         for path in runs:
             rankings = load_rankings(path, qrels, **policy)
@@ -144,7 +144,7 @@ def show_runs(
 ) -> None:
     """Print the reports of runs, several as one table, and write each into a folder of its own where asked."""
     from ..render.files import write
-    from ..render.plain import estimates_csv, printed, scores_csv
+    from ..render.formats import estimates_csv, printed, scores_csv
 
     for number, report in enumerate(reports):
         if out is not None:

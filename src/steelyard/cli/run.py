@@ -112,7 +112,7 @@ def _say_unknown(planned: Plan) -> None:
 def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     """Several systems, or one with several settings: a table of all, what each took, and every rule's verdict."""
     from ..plan_systems import plan_systems
-    from ..render.plain import estimates_csv
+    from ..render.formats import estimates_csv
     from ..render.systems import side_by_side
     from ..reports.gate import exit_code
     from ..run_systems import run_systems

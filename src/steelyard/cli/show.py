@@ -34,8 +34,8 @@ def show(
     store: Annotated[Path | None, typer.Option("--store", help="Where latest:TAG is looked for.")] = None,
 ) -> None:
     """Print a saved report, or everything behind one of its scores."""
-    from ..render.plain import printed, scores_csv
-    from ..render.why import why as explain
+    from ..render.formats import printed, scores_csv
+    from ..render.score_details import why as explain
     from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
@@ -66,7 +66,7 @@ def show(
 @app.command("metrics")
 def metrics(name: Annotated[str | None, typer.Argument(help="A metric: its definition in full.")] = None) -> None:
     """The shelf: every metric with what it needs, or one metric's definition."""
-    from ..render.shelf import definition, listing
+    from ..render.metric_catalogue import definition, listing
 
     if name is None:
         print(listing())

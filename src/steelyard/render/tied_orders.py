@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..evaluate.tie_bounds import Span, TiedOrders
-from .plain import cell
+from .formats import cell
 from .table import Table, number
 
 HEAD = ("metric", "system", "worst", "expected", "value", "best", "n", "queries that move")

@@ -9,14 +9,14 @@ from operator import add
 
 import numpy as np
 
-from .core import metric_names
-from .core.errors import InputError
-from .metrics.lookup import get_metric
-from .metrics.ranking.trec_measures import relstrings
-from .metrics.registry import Metric
-from .ranking.rankings import FloatArray, Rankings
-from .ranking.trec import measure_names
-from .stats.resampling import GEOMETRIC_FLOOR
+from ..core import metric_names
+from ..core.errors import InputError
+from ..metrics.lookup import get_metric
+from ..metrics.ranking.trec_measures import relstrings
+from ..metrics.registry import Metric
+from ..ranking.rankings import FloatArray, Rankings
+from ..ranking.trec import measure_names
+from ..stats.resampling import GEOMETRIC_FLOOR
 
 
 def trec_eval_lines(
