@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import steelyard
-from steelyard.demo import load
+from steelyard.runs.demo import load
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.extractive import Extractive
 

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import steelyard
-from steelyard.demo import load
+from steelyard.runs.demo import load
 
 
 class Hashed(Embeddings):

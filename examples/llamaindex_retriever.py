@@ -12,7 +12,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 import steelyard
-from steelyard.demo import load
+from steelyard.runs.demo import load
 
 
 class Hashed(BaseEmbedding):

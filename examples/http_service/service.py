@@ -12,7 +12,7 @@ from pathlib import Path
 
 from steelyard.datasets.corpus import Corpus
 from steelyard.datasets.folder import write_set
-from steelyard.demo import load
+from steelyard.runs.demo import load
 from steelyard.systems.bm25 import BM25
 
 demo = load()

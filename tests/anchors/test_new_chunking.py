@@ -17,9 +17,9 @@ from steelyard.datasets.anchors import check_labels, counts, repaired
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.datasets.dataset import Dataset, EvalQuery
 from steelyard.datasets.folder import write_set
-from steelyard.demo import load
 from steelyard.io.samples import read_samples
 from steelyard.ranking.trec.files import read_qrels, write_qrels
+from steelyard.runs.demo import load
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut
 from steelyard.systems.collect import collect

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steelyard import Report
 from steelyard.cli import command_line, invoke
-from steelyard.demo import run as demo
+from steelyard.runs.demo import run as demo
 
 ROWS = [{"id": f"q{row}", "question": "Who?", "answer": "Ada", "ground_truth": "ada"} for row in range(12)]
 

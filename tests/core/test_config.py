@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.config import MetricSettings, read_config, settings
 from steelyard.core.errors import InputError
+from steelyard.runs.config import MetricSettings, read_config, settings
 
 YAML = """
 data: samples.jsonl

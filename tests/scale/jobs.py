@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from server import Server
-from steelyard.config import read_config
 from steelyard.io.storage import folder_at
 from steelyard.reports.report import Report
-from steelyard.run_config import run
+from steelyard.runs.config import read_config
+from steelyard.runs.run_config import run
 
 METRICS = ["faithfulness", "context_precision", "token_f1", "err@5", {"context_relevancy": {"threshold": 0.1}}]
 

@@ -19,11 +19,11 @@ from jobs import configured, of_one_process, plain, text
 from server import Reply, Server
 from steelyard import InputError, Report
 from steelyard.cli import invoke
-from steelyard.cluster import merge, plan, run_here, run_part, unfinished
-from steelyard.config import read_config
 from steelyard.core.records import Sample
 from steelyard.io.storage import folder_at
-from steelyard.parts import Manifest, samples_of
+from steelyard.runs.config import read_config
+from steelyard.runs.job import merge, plan, run_here, run_part, unfinished
+from steelyard.runs.job_parts import Manifest, samples_of
 
 Serve = Callable[..., Server]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from steelyard.core.progress import Count, Tally
-from steelyard.ray_cluster import Limiter
+from steelyard.runs.ray_job import Limiter
 
 
 def test_a_restarted_limiter_begins_without_permits() -> None:

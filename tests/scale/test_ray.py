@@ -23,13 +23,13 @@ import pytest
 from jobs import configured, of_one_process, plain, text
 
 from server import Server
-from steelyard.cluster import merge, plan, unfinished
-from steelyard.config import read_config
 from steelyard.core.errors import InputError
 from steelyard.core.progress import Count
 from steelyard.io.storage import Folder, folder_at
 from steelyard.models.rate_limits import BURST
-from steelyard.parts import Manifest
+from steelyard.runs.config import read_config
+from steelyard.runs.job import merge, plan, unfinished
+from steelyard.runs.job_parts import Manifest
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found as Linux shows them")
@@ -74,7 +74,7 @@ class Job:
 
     def run(self, at_half: Callable[[], None] | None = None, **options: Any) -> None:
         """Run what is left; once half of the calls have come in, something happens."""
-        from steelyard.ray_cluster import run_on_ray
+        from steelyard.runs.ray_job import run_on_ray
 
         half = threading.Thread(target=self._wait_for_half, args=(at_half,))
         half.start()
@@ -215,7 +215,7 @@ def test_what_is_wrong_with_the_run_ends_it(
     serve: Serve, tmp_path: Path, nodes: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker without a key ends the job with the one line that a single process says."""
-    from steelyard.ray_cluster import run_on_ray
+    from steelyard.runs.ray_job import run_on_ray
 
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     path = configured(tmp_path, serve(), samples=6, judge="openai:some-model#key_env=STEELYARD_NO_SUCH_KEY")
@@ -228,9 +228,9 @@ def test_what_is_wrong_with_the_run_ends_it(
 def test_run_files_are_weighed_on_a_cluster(nodes: list[Any], tmp_path: Path) -> None:
     """Pieces of a run file in workers: the report of the file read in one go."""
     from steelyard import evaluate_run
-    from steelyard.rank_cluster import merge_rankings, plan_rankings
     from steelyard.ranking.policy import Policy
-    from steelyard.ray_cluster import run_on_ray
+    from steelyard.runs.ranking_job import merge_rankings, plan_rankings
+    from steelyard.runs.ray_job import run_on_ray
 
     run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
     lines = [f"q{query} Q0 d{doc} 0 {doc * query % 17} s\n" for query in range(30) for doc in range(query + 3)]

@@ -16,8 +16,8 @@ import pytest
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Span
-from steelyard.demo import load
 from steelyard.io.samples import read_samples, write_samples
+from steelyard.runs.demo import load
 from steelyard.synthesis.generate import synthesize
 from steelyard.synthesis.review import Review, page
 

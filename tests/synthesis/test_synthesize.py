@@ -23,9 +23,9 @@ from steelyard.cli import invoke
 from steelyard.core.errors import AskFailed, InputError
 from steelyard.core.requests import Ask
 from steelyard.datasets.corpus import Corpus, read_corpus
-from steelyard.demo import load
 from steelyard.io.samples import read_samples
 from steelyard.models.judge import script
+from steelyard.runs.demo import load
 from steelyard.synthesis.dataset_builder import EvalDatasetBuilder
 from steelyard.synthesis.generate import plan_synthesis, synthesize
 

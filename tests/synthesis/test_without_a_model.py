@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import evaluate_retrieval
-from steelyard.demo import load
 from steelyard.models.embedder import embedding_script
+from steelyard.runs.demo import load
 from steelyard.synthesis.filters import gives_away
 from steelyard.synthesis.generate import synthesize
 from steelyard.synthesis.known_items import GAP, Salience, known_item

@@ -9,9 +9,9 @@ import pytest
 from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import BenchmarkSuite, OverlapJudge, evaluate_retrieval
-from steelyard.demo import load
 from steelyard.evaluate.evaluate_system import evaluate_system
 from steelyard.models.embedder import embedding_script
+from steelyard.runs.demo import load
 from steelyard.systems.dense import Dense
 from steelyard.systems.extractive import Extractive
 from steelyard.systems.json_mapping import Described

@@ -17,10 +17,10 @@ from service import Service
 from server import Server
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
-from steelyard.plan_systems import plan_systems
 from steelyard.reports.report import Report
-from steelyard.run_systems import folder_name, run_systems
-from steelyard.system_config import read_systems_config, variants
+from steelyard.runs.plan_systems import plan_systems
+from steelyard.runs.run_systems import folder_name, run_systems
+from steelyard.runs.system_config import read_systems_config, variants
 from steelyard.systems.import_object import load
 
 CORPUS = {

@@ -17,10 +17,10 @@ def demo(
     ),
 ) -> None:
     """Weigh two retrievers and their answers on 40 questions about lighthouses. No key, no network."""
-    from ..demo import run
     from ..render.line_up import FOOT, table
     from ..render.table import aligned
     from ..reports.leaderboard import line_up
+    from ..runs.demo import run
     from ..systems import bm25
 
     bm25.library()

@@ -18,10 +18,10 @@ from .evaluate import check_format
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..config import Config
     from ..io.storage import Folder
-    from ..parts import Manifest
-    from ..run_config import Outcome
+    from ..runs.config import Config
+    from ..runs.job_parts import Manifest
+    from ..runs.run_config import Outcome
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -60,8 +60,8 @@ class Job:
         scale: float = 1.0,
     ) -> int:
         """Plan a configuration, do what is to be done here, and merge where that is all of it."""
-        from ..cluster import merge, plan
-        from ..run_config import held
+        from ..runs.job import merge, plan
+        from ..runs.run_config import held
 
         folder = self.folder()
         least = self.workers or (1 if self.share is None else self.share[1])
@@ -78,7 +78,7 @@ class Job:
         from ..io.storage import folder_at
 
         if self.address is not None:
-            from ..ray_cluster import check_ray
+            from ..runs.ray_job import check_ray
 
             check_ray()
         return folder_at(self.place)
@@ -87,7 +87,7 @@ class Job:
         self, folder: Folder, manifest: Manifest, *, concurrency: int = 16, rates: Mapping[str, float] | None = None
     ) -> bool:
         """Do what is to be done here; whether that is all of the job."""
-        from ..cluster import cells_of, run_here, unfinished
+        from ..runs.job import cells_of, run_here, unfinished
 
         if self.plan_only:
             held = pluralize(sum(manifest.rows), "sample" if manifest.config else "piece")
@@ -108,7 +108,7 @@ class Job:
             if self.address is None:
                 run_here(folder, left, concurrency=concurrency, rates=rates, progress=progress)
             elif left:
-                from ..ray_cluster import run_on_ray
+                from ..runs.ray_job import run_on_ray
 
                 run_on_ray(
                     folder,
@@ -137,16 +137,16 @@ def merge(
 
     Exit codes: 0 good, 1 parts are missing, 2 a threshold was missed, 3 too much failed.
     """
-    from ..cluster import merge as made
     from ..io.storage import folder_at
-    from ..parts import Manifest
-    from ..run_config import held
+    from ..runs.job import merge as made
+    from ..runs.job_parts import Manifest
+    from ..runs.run_config import held
 
     check_format(output_format, FORMATS)
     folder = folder_at(job)
     manifest = Manifest.at(folder)
     if manifest.ranking is not None:
-        from ..rank_cluster import merge_rankings
+        from ..runs.ranking_job import merge_rankings
         from .rank import show_runs
 
         show_runs(merge_rankings(folder), output_format, seed=manifest.ranking.seed, out=out)

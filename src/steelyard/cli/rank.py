@@ -110,7 +110,7 @@ def rank(
 
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     if job is not None:
-        from ..rank_cluster import merge_rankings, plan_rankings
+        from ..runs.ranking_job import merge_rankings, plan_rankings
 
         if encoding != "utf-8":
             raise InputError("--encoding: the parts of a job are read as UTF-8")

@@ -52,11 +52,11 @@ def run(
     A job goes on where it was left, and tries again what failed for a while. Exit codes: 0 good, 1 could not run, 2 a
     threshold was missed, 3 too much failed.
     """
-    from ..config import read_config, read_plain
     from ..models.rate_limits import rates_of
-    from ..run_config import duration, endpoints_in, plan, weighing_in
-    from ..run_config import run as weigh
-    from ..system_config import has_systems
+    from ..runs.config import read_config, read_plain
+    from ..runs.run_config import duration, endpoints_in, plan, weighing_in
+    from ..runs.run_config import run as weigh
+    from ..runs.system_config import has_systems
 
     check_format(output_format, FORMATS)
     job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=plan_only)
@@ -111,12 +111,12 @@ def _say_unknown(planned: Plan) -> None:
 
 def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     """Several systems, or one with several settings: a table of all, what each took, and every rule's verdict."""
-    from ..plan_systems import plan_systems
     from ..render.formats import estimates_csv
     from ..render.systems import side_by_side
     from ..reports.gate import exit_code
-    from ..run_systems import run_systems
-    from ..system_config import Bm25, read_systems_config
+    from ..runs.plan_systems import plan_systems
+    from ..runs.run_systems import run_systems
+    from ..runs.system_config import Bm25, read_systems_config
     from ..systems import bm25
 
     read = read_systems_config(config)

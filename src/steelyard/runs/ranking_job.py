@@ -15,23 +15,23 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from .core.errors import InputError
-from .core.records import Json, Usage
-from .core.validation import sentence
-from .evaluate.evaluate_rankings import ranking_metrics, report_of
-from .io.storage import Folder
-from .parts import FORMAT, Done, Manifest, RankingJob
-from .ranking.join import Found, assemble
-from .ranking.policy import Policy
-from .ranking.qrels import Judgements
-from .ranking.trec.blocks import Odd
-from .ranking.trec.files import judgements_of
-from .ranking.trec.pieces import Piece, pieces_of
-from .ranking.trec.scan import Scan, Ungrouped, together
-from .reports.report import Report
+from ..core.errors import InputError
+from ..core.records import Json, Usage
+from ..core.validation import sentence
+from ..evaluate.evaluate_rankings import ranking_metrics, report_of
+from ..io.storage import Folder
+from ..ranking.join import Found, assemble
+from ..ranking.policy import Policy
+from ..ranking.qrels import Judgements
+from ..ranking.trec.blocks import Odd
+from ..ranking.trec.files import judgements_of
+from ..ranking.trec.pieces import Piece, pieces_of
+from ..ranking.trec.scan import Scan, Ungrouped, together
+from ..reports.report import Report
+from .job_parts import FORMAT, Done, Manifest, RankingJob
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 PIECE = 256 << 20
 """Bytes of a run file in a part, if not said otherwise."""

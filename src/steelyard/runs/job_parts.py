@@ -9,13 +9,13 @@ from io import BytesIO
 import msgspec
 from msgspec import Struct
 
+from ..core.errors import InputError
+from ..core.records import Json, Sample, Usage
+from ..core.validation import sentence
+from ..core.wording import pluralize
+from ..io.storage import Folder
+from ..ranking.policy import Policy
 from .config import Config
-from .core.errors import InputError
-from .core.records import Json, Sample, Usage
-from .core.validation import sentence
-from .core.wording import pluralize
-from .io.storage import Folder
-from .ranking.policy import Policy
 
 FORMAT = "steelyard-job/1"
 _BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text

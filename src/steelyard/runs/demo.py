@@ -11,20 +11,20 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .core.package import RESOURCES
-from .core.records import Sample, Span
-from .datasets.beir import read_beir
-from .datasets.corpus import Corpus
-from .datasets.folder import write_set
-from .evaluate.evaluate_rankings import evaluate_run
-from .evaluate.evaluate_samples import evaluate_rag
-from .io.samples import write_samples
-from .ranking.trec.files import write_run
-from .reports.report import DatasetNote, Report
-from .systems.bm25 import BM25
-from .systems.extractive import Extractive
-from .systems.overlap import Overlap
-from .systems.protocols import Retriever, document_ids
+from ..core.package import RESOURCES
+from ..core.records import Sample, Span
+from ..datasets.beir import read_beir
+from ..datasets.corpus import Corpus
+from ..datasets.folder import write_set
+from ..evaluate.evaluate_rankings import evaluate_run
+from ..evaluate.evaluate_samples import evaluate_rag
+from ..io.samples import write_samples
+from ..ranking.trec.files import write_run
+from ..reports.report import DatasetNote, Report
+from ..systems.bm25 import BM25
+from ..systems.extractive import Extractive
+from ..systems.overlap import Overlap
+from ..systems.protocols import Retriever, document_ids
 
 DEPTH, READ = 50, 3
 RANKINGS = ("ndcg@10", "recall@10", "map", "mrr@10", "precision@3")
@@ -115,7 +115,7 @@ def weigh(demo: Demo, system: Retriever, name: str, out: Path) -> Weighed:
 
 def run(out: Path) -> Sequence[Weighed]:
     """Weigh BM25 and a plainer retriever and write everything into ``out``."""
-    from .render.files import write
+    from ..render.files import write
 
     demo = load()
     write_set(out / "data", demo.samples, Corpus("lighthouses", demo.corpus))

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from ..core.errors import InputError
+from ..core.progress import Tally
+from ..datasets.corpus import Corpus, read_corpus
+from ..datasets.dataset import digest_of
+from ..evaluate.evaluate_system import Set, evaluate_system, read_set
+from ..io.samples import read_samples
+from ..models.budget import Allowance
+from ..ranking.trec.files import write_run
+from ..reports.gate import Rule, rules
+from ..reports.leaderboard import Place, line_up
+from ..reports.report import DatasetNote, Report
+from .build_systems import Making
 from .config import settings
-from .core.errors import InputError
-from .core.progress import Tally
-from .datasets.corpus import Corpus, read_corpus
-from .datasets.dataset import digest_of
-from .evaluate.evaluate_system import Set, evaluate_system, read_set
-from .io.samples import read_samples
-from .models.budget import Allowance
-from .ranking.trec.files import write_run
-from .reports.gate import Rule, rules
-from .reports.leaderboard import Place, line_up
-from .reports.report import DatasetNote, Report
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
 from .system_config import LlmEntry, SystemsConfig, variants
-from .systems.making import Making
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 
 class Outcome(NamedTuple):

@@ -12,7 +12,19 @@ import msgspec
 from ..core.errors import InputError
 from ..core.records import Sample
 from ..models.budget import Allowance
-from ..system_config import (
+from ..systems.bm25 import BM25
+from ..systems.call_pool import PLAIN, Patience
+from ..systems.command import Command
+from ..systems.dense import Dense
+from ..systems.extractive import Extractive
+from ..systems.http import Http
+from ..systems.hybrid import Hybrid
+from ..systems.import_object import digest_of_code, load
+from ..systems.json_mapping import Described, Paths
+from ..systems.llm_answerer import LLMAnswerer
+from ..systems.random import Shuffled
+from ..systems.run_file import RunFile
+from .system_config import (
     OUTSIDE,
     AnswererEntry,
     Bm25,
@@ -28,18 +40,6 @@ from ..system_config import (
     SystemEntry,
     Variant,
 )
-from .bm25 import BM25
-from .call_pool import PLAIN, Patience
-from .command import Command
-from .dense import Dense
-from .extractive import Extractive
-from .http import Http
-from .hybrid import Hybrid
-from .import_object import digest_of_code, load
-from .json_mapping import Described, Paths
-from .llm_answerer import LLMAnswerer
-from .random import Shuffled
-from .run_file import RunFile
 
 
 class Making:

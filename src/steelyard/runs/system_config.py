@@ -23,13 +23,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
+from ..core.errors import InputError, UnknownName
+from ..core.records import Json
+from ..core.validation import misfit
+from ..core.wording import did_you_mean
+from ..io.ir_datasets import named
+from ..metrics.registry import Counting
 from .config import Config, checked, read_plain, settings
-from .core.errors import InputError, UnknownName
-from .core.records import Json
-from .core.validation import misfit
-from .core.wording import did_you_mean
-from .io.ir_datasets import named
-from .metrics.registry import Counting
 
 
 class _Entry(Struct, kw_only=True, tag_field="type", forbid_unknown_fields=True):

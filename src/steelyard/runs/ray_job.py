@@ -19,16 +19,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .cluster import cells_of, run_part
-from .core.errors import MissingExtra, SteelyardError, Stopped
-from .core.progress import Count
-from .core.wording import pluralize
-from .io.storage import Folder, folder_at
-from .models.rate_limits import Bucket
-from .parts import Done, Manifest
+from ..core.errors import MissingExtra, SteelyardError, Stopped
+from ..core.progress import Count
+from ..core.wording import pluralize
+from ..io.storage import Folder, folder_at
+from ..models.rate_limits import Bucket
+from .job import cells_of, run_part
+from .job_parts import Done, Manifest
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 RETRIES = 5
 _TELL = 0.5  # seconds between two words of a worker on its progress

@@ -23,31 +23,31 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from ..core.errors import InputError
+from ..core.package import is_ours
+from ..core.progress import Tally
+from ..core.records import Json, Sample, Usage
+from ..core.wording import pluralize
+from ..evaluate.judged_scorer import Judging, usage_of
+from ..evaluate.scorer import Weighing
+from ..io.samples import iter_samples
+from ..io.storage import Folder
+from ..models.embedder import embedder_of
+from ..models.judge import LLMJudge, judge_of
+from ..models.judge_client import cost_of
+from ..models.ledger_segments import Segments, compact
+from ..models.rate_limits import Pace, Pacing
+from ..reports.report import Report
+from ..reports.serialize import decode
+from ..reports.validate import BY_ROW, check_column
+from ..stats.pooling import Column
 from .config import Config, settings
-from .core.errors import InputError
-from .core.package import is_ours
-from .core.progress import Tally
-from .core.records import Json, Sample, Usage
-from .core.wording import pluralize
-from .evaluate.judged_scorer import Judging, usage_of
-from .evaluate.scorer import Weighing
-from .io.samples import iter_samples
-from .io.storage import Folder
-from .models.embedder import embedder_of
-from .models.judge import LLMJudge, judge_of
-from .models.judge_client import cost_of
-from .models.ledger_segments import Segments, compact
-from .models.rate_limits import Pace, Pacing
-from .parts import FORMAT, Done, Manifest, samples_of, write_parts
-from .rank_cluster import rank_part
-from .reports.report import Report
-from .reports.serialize import decode
-from .reports.validate import BY_ROW, check_column
+from .job_parts import FORMAT, Done, Manifest, samples_of, write_parts
+from .ranking_job import rank_part
 from .run_config import dataset_in, embedder_in, judge_in, weighing_in
-from .stats.pooling import Column
 
 if TYPE_CHECKING:
-    from .models.engine import Progress
+    from ..models.engine import Progress
 
 A_PART, MOST_PARTS = 200, 1024  # samples that a part has, about, and parts that a job has at most, if not told
 TRANSIENT = frozenset(

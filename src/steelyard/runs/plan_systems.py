@@ -15,15 +15,17 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..core.records import Sample, costs
+from ..core.requests import Flow, embed
+from ..core.wording import pluralize
+from ..evaluate.evaluate_samples import plan_rag
+from ..evaluate.plan import Plan, PlanLine
+from ..models.cell import Cell
+from ..models.embedder import embedder_of
+from ..models.engine import Engine
+from ..systems.chunks import Passages
+from ..systems.llm_answerer import LLMAnswerer
 from .config import settings
-from .core.records import Sample, costs
-from .core.requests import Flow, embed
-from .core.wording import pluralize
-from .evaluate.evaluate_samples import plan_rag
-from .evaluate.plan import Plan, PlanLine
-from .models.cell import Cell
-from .models.embedder import embedder_of
-from .models.engine import Engine
 from .run_config import embedder_in, judge_in, ledger_in, weighing_in
 from .run_systems import read_data
 from .system_config import (
@@ -37,8 +39,6 @@ from .system_config import (
     Variant,
     variants,
 )
-from .systems.chunks import Passages
-from .systems.llm_answerer import LLMAnswerer
 
 
 class SystemsPlan(Struct, frozen=True):

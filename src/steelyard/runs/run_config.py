@@ -12,22 +12,22 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..core.errors import InputError
+from ..core.records import Json
+from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
+from ..evaluate.plan import Plan
+from ..evaluate.scorer import Weighing
+from ..io.samples import read_samples
+from ..metrics.lookup import ask_for
+from ..models.ledger import MEMORY
+from ..reports.gate import Rule, rules
+from ..reports.report import Report
 from .config import Config, EmbedderSettings, JudgeSettings, settings
-from .core.errors import InputError
-from .core.records import Json
-from .evaluate.evaluate_samples import evaluate_rag, plan_rag
-from .evaluate.plan import Plan
-from .evaluate.scorer import Weighing
-from .io.samples import read_samples
-from .metrics.lookup import ask_for
-from .models.ledger import MEMORY
-from .reports.gate import Rule, rules
-from .reports.report import Report
 
 if TYPE_CHECKING:
-    from .models.embedder import Embedder
-    from .models.engine import Progress
-    from .models.judge import LLMJudge
+    from ..models.embedder import Embedder
+    from ..models.engine import Progress
+    from ..models.judge import LLMJudge
 
 
 class Outcome(NamedTuple):
@@ -108,8 +108,8 @@ def pass_rates_in(config: Config) -> dict[str, float]:
 def weighing_in(config: Config) -> Weighing:
     """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown,
     with the path of the setting."""
-    from .models.embedder import embedder_of
-    from .models.judge import judge_of
+    from ..models.embedder import embedder_of
+    from ..models.judge import judge_of
 
     with _at("$.judge"):
         judge = judge_in(config)
@@ -147,8 +147,8 @@ def _at(place: str) -> Iterator[None]:
 
 def endpoints_in(config: Config) -> dict[str, str]:
     """The addresses that a configuration asks, by how it names them and by their short names."""
-    from .models.embedder import embedder_of
-    from .models.judge import OPENAI, judge_of
+    from ..models.embedder import embedder_of
+    from ..models.judge import OPENAI, judge_of
 
     judge, embedder = judge_in(config), embedder_in(config)
     asked = [judge_of(judge)] if judge is not None else []
@@ -160,7 +160,7 @@ def endpoints_in(config: Config) -> dict[str, str]:
 
 def write(report: Report, config: Config, folder: Path, found: list[Rule] | None = None) -> None:
     """The three report files, and the samples that ``outputs.save`` asks for, one JSON line each."""
-    from .render.files import write as write_report
+    from ..render.files import write as write_report
 
     check_outputs(config, folder)
     write_report(report, folder, found=found, max_failed=config.max_failed)
@@ -207,8 +207,8 @@ def _reason(reason: str | None, evidence: dict[str, Json]) -> Json:
 
 def duration(plan: Plan, config: Config, rates: Mapping[str, float]) -> float:
     """Seconds that the calls of a plan take at some rates, which endpoints keep side by side."""
-    from .models.embedder import embedder_of
-    from .models.judge import judge_of
+    from ..models.embedder import embedder_of
+    from ..models.judge import judge_of
 
     judge, embedder = judge_in(config), embedder_in(config)
     calls: dict[str, int] = {}
@@ -237,7 +237,7 @@ def judge_in(config: Config) -> LLMJudge | str | None:
     """The judge of a configuration."""
     if not isinstance(config.judge, JudgeSettings):
         return config.judge
-    from .models.judge import judge_of
+    from ..models.judge import judge_of
 
     return replace(judge_of(config.judge.model), **_given(config.judge))
 
@@ -246,7 +246,7 @@ def embedder_in(config: Config) -> Embedder | str | None:
     """The embedder of a configuration."""
     if not isinstance(config.embedder, EmbedderSettings):
         return config.embedder
-    from .models.embedder import embedder_of
+    from ..models.embedder import embedder_of
 
     return replace(embedder_of(config.embedder.model), **_given(config.embedder))
 

@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from .core.errors import InputError
-from .core.metric_names import Parameter, parse, show
-from .core.validation import misfit
-from .core.wording import did_you_mean
-from .metrics.registry import Counting, NotNegative, is_of_ten
+from ..core.errors import InputError
+from ..core.metric_names import Parameter, parse, show
+from ..core.validation import misfit
+from ..core.wording import did_you_mean
+from ..metrics.registry import Counting, NotNegative, is_of_ten
 
 Save = Literal["passed", "failed", "all"]
 RESERVED = ("threshold", "pass_rate")
