@@ -55,7 +55,7 @@ IMPORTS = {module: imports_of(module) for module in FILES}
 
 def room_of(module: str) -> str:
     """The room that a module stands in; the root of the package is no room and may import anything."""
-    return module.split(".")[0]
+    return module.split(".", maxsplit=1)[0]
 
 
 def test_rooms_have_an_order_and_files_a_size() -> None:

@@ -10,7 +10,8 @@ from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Json, Sample
 from steelyard.reports.estimates import pool_report
-from steelyard.reports.report import DatasetNote, MetricNote, Report
+from steelyard.reports.provenance import DatasetNote, MetricNote
+from steelyard.reports.report import Report
 
 
 def report(

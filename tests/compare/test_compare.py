@@ -20,7 +20,8 @@ from steelyard.reports.compare import compare
 from steelyard.reports.estimates import pool_report
 from steelyard.reports.explain import reason_of
 from steelyard.reports.gate import rules
-from steelyard.reports.report import DatasetNote, MetricNote, Report
+from steelyard.reports.provenance import DatasetNote, MetricNote
+from steelyard.reports.report import Report
 
 
 def report(

@@ -11,7 +11,8 @@ from steelyard.core.errors import BadReply, InputError, MissingExtra, WrongType
 from steelyard.core.requests import Ask
 from steelyard.models.embedder import Embedder, embedder_of, embedding_script
 from steelyard.models.engine import Engine
-from steelyard.models.judge import LLMJudge, judge_of, key_of, script
+from steelyard.models.judge import LLMJudge, judge_of, script
+from steelyard.models.model_spec import key_of
 
 SPELLINGS = [
     "openai:gpt-4o-mini",

@@ -12,7 +12,8 @@ from steelyard.stats.intervals.pooling import Column
 
 from steelyard.core.records import Json, Sample, Usage
 from steelyard.reports.estimates import pool_report
-from steelyard.reports.report import DatasetNote, MetricNote, Report, versions
+from steelyard.reports.provenance import DatasetNote, MetricNote, versions
+from steelyard.reports.report import Report
 
 SYLLABLES = [
     "ar",

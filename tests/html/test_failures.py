@@ -22,7 +22,8 @@ from steelyard.reports.failure_analysis import (
     read_documents,
     where_it_fails,
 )
-from steelyard.reports.report import MetricNote, Report
+from steelyard.reports.provenance import MetricNote
+from steelyard.reports.report import Report
 
 NAN = math.nan
 

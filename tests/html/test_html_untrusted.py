@@ -16,7 +16,8 @@ from steelyard.render.html import fragment, page
 from steelyard.render.html_comparison import comparison_page
 from steelyard.reports.compare import compare
 from steelyard.reports.estimates import pool_report
-from steelyard.reports.report import DatasetNote, MetricNote, Report
+from steelyard.reports.provenance import DatasetNote, MetricNote
+from steelyard.reports.report import Report
 
 if TYPE_CHECKING:
     from opening import Open

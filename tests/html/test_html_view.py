@@ -22,7 +22,8 @@ from steelyard.render.html_evidence import shaped
 from steelyard.render.html_view import verdict
 from steelyard.reports.estimates import pool_report
 from steelyard.reports.failure_analysis import where_it_fails
-from steelyard.reports.report import MetricNote, Report
+from steelyard.reports.provenance import MetricNote
+from steelyard.reports.report import Report
 
 
 def small(values: list[float], *, failed: int = 0, threshold: float | None = None, gates: bool = False) -> Report:

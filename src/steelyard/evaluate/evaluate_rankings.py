@@ -20,7 +20,8 @@ from ..ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
 from ..ranking.rankings import Undefined as UndefinedPolicy
 from ..ranking.trec.files import load_rankings
 from ..reports.estimates import pool_report
-from ..reports.report import DatasetNote, MetricNote, Report, stamp, versions
+from ..reports.provenance import DatasetNote, MetricNote, stamp, versions
+from ..reports.report import Report
 from ..stats.pooling import Column
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from ..core.errors import InputError
 from ..core.records import Sample, Score
 from ..io.samples import read_samples
 from ..metrics.registry import Metric
-from ..reports.report import Report, stamp
+from ..reports.provenance import stamp
+from ..reports.report import Report
 from .plan import Plan, plan_of
 from .scorer import Weighing
 

@@ -22,7 +22,8 @@ from ..metrics.registry import Metric
 from ..models.budget import Allowance
 from ..models.ledger import Ledger
 from ..reports.estimates import clusters_of, pool_report
-from ..reports.report import DatasetNote, Report, stamp
+from ..reports.provenance import DatasetNote, stamp
+from ..reports.report import Report
 from ..stats.pooling import Column
 from ..systems.adapters import method, name_of
 from ..systems.call_pool import Patience

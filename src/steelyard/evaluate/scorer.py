@@ -26,7 +26,8 @@ from ..metrics.batch import COLUMNS
 from ..metrics.lookup import Asked, ask_for, check_threshold, get_metric
 from ..metrics.registry import Metric
 from ..reports.estimates import clusters_of, pool_report
-from ..reports.report import DatasetNote, MetricNote, Report, versions
+from ..reports.provenance import DatasetNote, MetricNote, versions
+from ..reports.report import Report
 from ..stats.pooling import Column, estimate
 from .plan import absent
 

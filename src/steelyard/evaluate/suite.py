@@ -17,7 +17,8 @@ from ..datasets.dataset import Dataset
 from ..metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
 from ..models.ledger import Ledger
 from ..reports.estimates import pool_report
-from ..reports.report import DatasetNote, MetricNote, Report, stamp
+from ..reports.provenance import DatasetNote, MetricNote, stamp
+from ..reports.report import Report
 from ..stats.pooling import Column
 from ..systems.call_pool import PLAIN, Patience, call_all
 from ..systems.collect import Collected, Stage, collect

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from ..core.errors import InputError
 from ..reports.estimates import check_tag, clusters_of
 from ..reports.metric_identity import label_of
-from ..reports.report import MetricNote, Report
+from ..reports.provenance import MetricNote
+from ..reports.report import Report
 from ..stats import agreement
 from ..stats.agreement import Agreement, How
 from ..stats.intervals import difference_interval, interval

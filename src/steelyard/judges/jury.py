@@ -22,7 +22,8 @@ from ..core.records import Json, Usage
 from ..models.budget import Allowance
 from ..models.judge import LLMJudge, judge_of
 from ..reports.estimates import clusters_of, pool_report
-from ..reports.report import MetricNote, Report
+from ..reports.provenance import MetricNote
+from ..reports.report import Report
 from ..stats.agreement import Agreement, accuracy
 from ..stats.krippendorff import krippendorff_alpha
 from ..stats.pooling import Column, passes

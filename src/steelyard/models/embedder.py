@@ -13,7 +13,16 @@ from ..core.errors import InputError, MissingExtra, WrongType, within
 from ..core.records import Json
 from ..core.requests import Vector
 from ..stats.cosine import cosine
-from .judge import LITELLM, OPENAI, check_url, read_address, read_options, read_spelling, show_option, spell_address
+from .model_spec import (
+    LITELLM,
+    OPENAI,
+    check_url,
+    read_address,
+    read_options,
+    read_spelling,
+    show_option,
+    spell_address,
+)
 
 __all__ = ["Embedder", "cosine", "embedder_of", "embedding_script", "what_embeds"]
 

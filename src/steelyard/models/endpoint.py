@@ -27,8 +27,8 @@ from msgspec import Struct
 from ..core.errors import AskFailed, BadReply, InputError
 from ..core.records import Json
 from ..core.wording import pluralize
-from .judge import OPENAI, key_of
 from .limiter import Limiter
+from .model_spec import OPENAI, key_of
 from .rate_limits import Pacing
 
 if TYPE_CHECKING:

@@ -30,9 +30,10 @@ from .cost_estimate import Reckoning, reckon
 from .embedder import Embedder, embedder_of
 from .embedding_client import Embedding
 from .endpoint import Endpoint
-from .judge import LITELLM, LLMJudge, judge_of
+from .judge import LLMJudge, judge_of
 from .judge_client import Asking
 from .ledger import Keeper, Ledger
+from .model_spec import LITELLM
 from .rate_limits import Pacing
 
 __all__ = ["Cell", "Engine", "Progress", "Reckoning", "Result"]

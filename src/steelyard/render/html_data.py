@@ -29,7 +29,8 @@ from ..reports.failure_analysis import (
     read_documents,
     relevant_documents,
 )
-from ..reports.report import MetricNote, Report
+from ..reports.provenance import MetricNote
+from ..reports.report import Report
 from ..stats.pooling import passes
 from .html_evidence import shaped
 from .table import shown_name

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ..core.records import Estimate, Usage
 from ..reports.failure_analysis import aligned_samples
 from ..reports.gate import Rule, rules
-from ..reports.report import MetricNote, Report
+from ..reports.provenance import MetricNote
+from ..reports.report import Report
 from ..reports.validate import MOST
 from ..stats.pooling import Column
 from .histogram import Histogram, histogram, place

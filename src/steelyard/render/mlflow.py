@@ -11,7 +11,8 @@ from typing import Any
 
 from ..core.errors import InputError, MissingExtra
 from ..core.records import Estimate
-from ..reports.report import Report, digest_json
+from ..reports.provenance import digest_json
+from ..reports.report import Report
 from .files import write
 
 PARTS = ("low", "high", "n", "undefined", "failed", "pass_rate")

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ..core.records import Estimate
 from ..core.wording import pluralize
-from ..reports.report import MetricNote, Report
+from ..reports.provenance import MetricNote
+from ..reports.report import Report
 
 HEAD = ("metric", "value", "95 % interval", "n", "undefined", "failed", "if failures are 0 – 1", "pass rate")
 

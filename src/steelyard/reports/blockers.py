@@ -9,7 +9,8 @@ from ..core.package import is_ours
 from ..core.records import Json
 from ..metrics.lookup import get_metric
 from ..metrics.registry import Metric
-from .report import MetricNote, Report
+from .provenance import MetricNote
+from .report import Report
 
 NOT_COMPARED = ("confidence", "seed", "repeats")
 """Parts of a policy that change how sure a number is, not what it is."""

@@ -25,7 +25,8 @@ from .estimates import check_tag, clusters_of
 from .explain import reason_of
 from .judge_noise import delta_floor, drawn
 from .metric_identity import find_label, under_names_of
-from .report import MetricNote, Report
+from .provenance import MetricNote
+from .report import Report
 
 NOISE = 1e-9
 """A change below it is rounding, never a change."""

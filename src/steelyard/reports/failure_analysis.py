@@ -17,7 +17,8 @@ from ..core.errors import InputError
 from ..core.records import Sample
 from ..stats.intervals import wilson
 from ..stats.pooling import passes
-from .report import MetricNote, Report
+from .provenance import MetricNote
+from .report import Report
 
 UNKNOWN = "unknown"
 RETRIEVAL = ("all", "some", "none", UNKNOWN)

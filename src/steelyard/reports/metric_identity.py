@@ -15,7 +15,8 @@ from ..core.errors import InputError, UnknownName
 from ..core.wording import did_you_mean
 from ..metrics.lookup import WAYS, get_metric
 from ..metrics.registry import Metric
-from .report import MetricNote, Report
+from .provenance import MetricNote
+from .report import Report
 
 T = TypeVar("T")
 

@@ -20,7 +20,8 @@ from ..core.errors import InputError
 from ..core.records import Estimate, Json, Sample, Usage
 from ..core.validation import misfit
 from ..stats.pooling import Column, estimate
-from .report import FORMAT, DatasetNote, MetricNote, Report
+from .provenance import DatasetNote, MetricNote
+from .report import FORMAT, Report
 from .validate import MOST, check_ids, check_report, kept_note
 
 T = TypeVar("T")

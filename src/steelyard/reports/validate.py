@@ -17,7 +17,8 @@ from ..core.errors import InputError
 from ..core.records import Estimate
 from ..core.wording import pluralize
 from ..stats.pooling import Column, FloatArray
-from .report import MetricNote, Report
+from .provenance import MetricNote
+from .report import Report
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53

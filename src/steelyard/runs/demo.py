@@ -20,7 +20,8 @@ from ..evaluate.evaluate_rankings import evaluate_run
 from ..evaluate.evaluate_samples import evaluate_rag
 from ..io.samples import write_samples
 from ..ranking.trec.files import write_run
-from ..reports.report import DatasetNote, Report
+from ..reports.provenance import DatasetNote
+from ..reports.report import Report
 from ..systems.bm25 import BM25
 from ..systems.extractive import Extractive
 from ..systems.overlap import Overlap

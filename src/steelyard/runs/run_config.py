@@ -148,7 +148,8 @@ def _at(place: str) -> Iterator[None]:
 def endpoints_in(config: Config) -> dict[str, str]:
     """The addresses that a configuration asks, by how it names them and by their short names."""
     from ..models.embedder import embedder_of
-    from ..models.judge import OPENAI, judge_of
+    from ..models.judge import judge_of
+    from ..models.model_spec import OPENAI
 
     judge, embedder = judge_in(config), embedder_in(config)
     asked = [judge_of(judge)] if judge is not None else []

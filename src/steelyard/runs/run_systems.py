@@ -18,7 +18,8 @@ from ..models.budget import Allowance
 from ..ranking.trec.files import write_run
 from ..reports.gate import Rule, rules
 from ..reports.leaderboard import Place, line_up
-from ..reports.report import DatasetNote, Report
+from ..reports.provenance import DatasetNote
+from ..reports.report import Report
 from .build_systems import Making
 from .config import settings
 from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write

@@ -28,7 +28,7 @@ MANY = 300
 
 
 class How(TypedDict, total=False):
-    """How intervals are found: the arguments of ``steelyard.stats.intervals.interval``. ``cluster`` has one tag per pair."""
+    """How intervals are found: the arguments of ``intervals.interval``. ``cluster`` has one tag per pair."""
 
     confidence: float
     resamples: int

@@ -14,7 +14,7 @@ import msgspec
 from ..core.errors import AskFailed, InputError
 from ..core.records import Json
 from ..models.endpoint import unreachable
-from ..models.judge import check_url, key_of
+from ..models.model_spec import check_url, key_of
 from .json_mapping import Paths, put
 from .outputs import Output
 

@@ -26,7 +26,7 @@ def rouge_n(
 ) -> float:
     """Overlap of the n-grams of words, as multisets: F1 of precision and recall, or one of the two.
 
-    Words are those of ``steelyard.text.tokens.words``: on ASCII text the tokens of rouge-score. A text with fewer than n words
+    Words are those of ``text.tokens.words``: on ASCII text the tokens of rouge-score. A text with fewer than n words
     has no n-grams: 0. Range 0 to 1. Source: Lin 2004.
 
     >>> rouge_n("the cat sat", "the cat lay"), rouge_n("the cat sat", "the cat lay", n=2)
