@@ -7,9 +7,7 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from .core.version import VERSION
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from .datasets.beir import write_beir as write_beir
     from .datasets.dataset import Dataset as Dataset
     from .datasets.dataset import EvalQuery as EvalQuery
+    from .evaluate.answer_judge import AnswerJudge as AnswerJudge
+    from .evaluate.answer_judge import RAGEval as RAGEval
     from .evaluate.evaluate_rankings import aevaluate_retrieval as aevaluate_retrieval
     from .evaluate.evaluate_rankings import aevaluate_run as aevaluate_run
     from .evaluate.evaluate_rankings import evaluate_retrieval as evaluate_retrieval
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from .metrics.lexical.overlap import Judge as Judge
     from .metrics.lexical.overlap import JudgeInput as JudgeInput
     from .metrics.lexical.overlap import OverlapJudge as OverlapJudge
-    from .metrics.lexical.overlap import RAGEval as RAGEval
     from .metrics.lookup import get_metric as get_metric
     from .metrics.ranking.functions import RETRIEVAL_METRICS as RETRIEVAL_METRICS
     from .metrics.ranking.functions import average_precision as average_precision
@@ -111,7 +110,8 @@ _WHERE = {
         "average_precision",
         "RETRIEVAL_METRICS",
     ),
-    "metrics.lexical.overlap": ("OverlapJudge", "RAGEval", "JudgeInput", "AnswerQuality", "Judge"),
+    "metrics.lexical.overlap": ("OverlapJudge", "JudgeInput", "AnswerQuality", "Judge"),
+    "evaluate.answer_judge": ("AnswerJudge", "RAGEval"),
     "text.tokens": ("normalize_answer",),
     "datasets.beir": ("read_beir", "write_beir"),
     "ranking.trec.files": ("read_qrels", "read_run"),
@@ -156,17 +156,6 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
-
-
-class _Package(ModuleType):
-    """Importing ``steelyard.compare`` or ``steelyard.metric`` must not hide the functions of the same names."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,17 @@ import pytest
 from service import Service
 
 import steelyard
-from steelyard import AnswerQuality, BenchmarkSuite, Dataset, EvalQuery, JudgeInput, OverlapJudge, RAGEval, Sample
+from steelyard import (
+    AnswerJudge,
+    AnswerQuality,
+    BenchmarkSuite,
+    Dataset,
+    EvalQuery,
+    JudgeInput,
+    OverlapJudge,
+    RAGEval,
+    Sample,
+)
 from steelyard.core.errors import AskFailed, InputError, WrongType
 from steelyard.core.records import Usage
 from steelyard.core.requests import Ask
@@ -166,7 +176,7 @@ def test_a_language_model_as_judge() -> None:
     assert report.estimates["faithfulness"].failed >= 1
 
 
-def test_a_language_model_has_the_method_of_a_judge() -> None:
+def test_a_language_model_judges_single_answers() -> None:
     """``judge(JudgeInput)`` gives the judged metrics; what is undefined is None, what fails is no number."""
 
     def model(ask: Ask) -> object:
@@ -182,7 +192,7 @@ def test_a_language_model_has_the_method_of_a_judge() -> None:
         raise AskFailed("timeout", "late")
 
     with pytest.raises(AskFailed, match="faithfulness: timeout: late"):
-        replace(script(broken), embedder=judge.embedder).judge(case)
+        AnswerJudge(script(broken), embedder=judge.embedder).judge(case)
 
 
 @pytest.mark.parametrize("wrong", [7.0, -0.1, math.nan, "good"])

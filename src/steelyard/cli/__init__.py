@@ -6,20 +6,20 @@ import re
 import shlex
 import sys
 import warnings
+from importlib import import_module
 from io import TextIOWrapper
 
 import typer
 
 from ..core.errors import SteelyardError
 from ..core.records import COMMAND
+from .app import app
 
-app = typer.Typer(
-    name="steelyard",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Weigh retrieval and RAG systems. Exit codes: 0 good, 1 could not run, 2 the gate says no, 3 incomplete.",
-)
+VERBS = (
+    "demo", "rank", "eval", "run", "merge", "compare", "show", "history", "metrics", "check", "convert",
+    "synth", "review", "calibrate", "label", "agreement", "drift", "prefer",
+)  # fmt: skip
+"""The modules of the verbs; importing one adds its verb. Help lists them in this order."""
 
 
 def main(args: list[str] | None = None) -> None:
@@ -29,8 +29,8 @@ def main(args: list[str] | None = None) -> None:
 
 def invoke(args: list[str] | None = None) -> int:
     """The exit code of one command."""
-    from . import agreement, calibrate, compare, demo, evaluate, files, history, job, prefer, rank, run, show, synth  # noqa: F401 - importing a verb adds it
-
+    for verb in VERBS:
+        import_module(f".{verb}", __package__)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -77,13 +77,3 @@ def command_line(args: list[str]) -> str:
     "steelyard eval 'my data.jsonl' --judge 'http://…@host/v1#m'"
     """
     return re.sub(r"(?<=://)[^/@\s]*@", "…@", shlex.join(["steelyard", *args]))
-
-
-@app.callback(invoke_without_command=True)
-def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
-    """Weigh retrieval and RAG systems."""
-    if show_version:
-        from ..core.version import VERSION
-
-        print(f"steelyard {VERSION}")
-        raise typer.Exit

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import app
-from .evaluate import check_format
+from .app import app
 from .options import Confidence, Metrics, Seed, listed
+from .output import check_format
 
 if TYPE_CHECKING:
     from ..judges.metric_agreement import Agreed

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import InputError
-from . import app
-from .evaluate import check_format
+from .app import app
 from .options import By, Seed, numbers
+from .output import check_format
 
 if TYPE_CHECKING:
     from ..reports.comparison import Comparison

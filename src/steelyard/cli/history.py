@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..core.errors import InputError, UnknownName
-from . import app
+from .app import app
 
 
 @app.command("history")

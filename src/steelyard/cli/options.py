@@ -116,3 +116,18 @@ def _split(text: str) -> list[str]:
         else:
             current += char
     return [name for name in [*names, current] if name]
+
+
+def scale_of(text: str | None) -> tuple[float, float] | None:
+    """``1-5`` as the lowest and the highest rating.
+
+    >>> scale_of("1-5")
+    (1.0, 5.0)
+    """
+    if text is None:
+        return None
+    low, _, high = text.rpartition("-")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise InputError(f"--scale {text}: expected the lowest and the highest rating, such as 1-5") from None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import InputError, within
-from . import app
-from .evaluate import check_format, priced, told
+from .app import app
 from .options import By, Confidence, Encoding, Fields, Seed, check_apart, listed, pairs
+from .output import check_format, priced, print_plan
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def prefer(
     if dry_run:
         for (a, b), plan in plan_prefer(read, who, by=listed(by), limit=limit, ledger=ledger).items():
             print(f"{a}, {b}:")
-            told(plan)
+            print_plan(plan)
         return 0
     with Progress() as progress:
         found = weigh(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,10 +13,10 @@ import typer
 
 from ..core.errors import InputError, within
 from ..ranking.policy import Compat, Duplicates, Missing, Policy, Ties, Undefined
-from . import app
-from .evaluate import check_format
-from .job import Job
+from .app import app
+from .job_options import Job
 from .options import Confidence, Encoding, Keep, Metrics, Out, Seed, StoreAt, Tag, keep, listed
+from .output import check_format, print_runs
 
 if TYPE_CHECKING:
     from ..reports.report import Report
@@ -129,37 +128,8 @@ def rank(
     for report, path in zip(reports, runs, strict=True):
         report.system = report.system or path.name
         keep(report, keep_it=keep_it, store=store, tag=tag)
-    show_runs(reports, output_format, seed=seed, out=out, names=[path.name for path in runs], per_query=per_query)
+    print_runs(reports, output_format, seed=seed, out=out, names=[path.name for path in runs], per_query=per_query)
     return 0
-
-
-def show_runs(
-    reports: list[Report],
-    output_format: str,
-    *,
-    seed: int,
-    out: Path | None = None,
-    names: list[str] | None = None,
-    per_query: bool = False,
-) -> None:
-    """Print the reports of runs, several as one table, and write each into a folder of its own where asked."""
-    from ..render.files import write
-    from ..render.formats import estimates_csv, printed, scores_csv
-
-    for number, report in enumerate(reports):
-        if out is not None:
-            write(report, out if len(reports) == 1 else out / (names[number] if names else report.system))
-    if output_format == "csv":
-        sys.stdout.write(estimates_csv(reports))
-    elif len(reports) > 1 and output_format != "json":
-        _side_by_side(reports, output_format, seed)
-    elif output_format == "json" and len(reports) > 1:
-        print("[" + ",\n".join(report.to_json().decode().rstrip("\n") for report in reports) + "]")
-    else:
-        print(printed(reports[0], output_format))
-    if per_query:
-        for report in reports:
-            sys.stdout.write(scores_csv(report))
 
 
 def _tied_orders(
@@ -200,22 +170,3 @@ def at_once(weigh: Callable[..., Report], runs: list[Path], threads: int | None)
         return [weigh(runs[0], threads=threads)]
     with ThreadPoolExecutor(min(len(runs), threads or os.cpu_count() or 1)) as pool:
         return list(pool.map(partial(weigh, threads=1), runs))
-
-
-def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
-    """One table of all runs, and under it what was met while reading each."""
-    from ..render.latex import latex_table
-    from ..render.line_up import FOOT, table
-    from ..render.markdown import markdown_table
-    from ..render.table import aligned
-    from ..reports.leaderboard import line_up
-
-    found = table(line_up(reports, seed=seed))
-    if output_format == "latex":
-        print(latex_table(found))
-        return
-    lines = markdown_table(found) if output_format == "md" else aligned(found)
-    print("\n".join([*lines, "", FOOT]))
-    for report in reports:
-        for line in report.warnings:
-            print(f"{report.system}: {line}")

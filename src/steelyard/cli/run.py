@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import InputError
-from . import app
-from .evaluate import check_format
-from .job import Job, told
+from .app import app
+from .job_options import Job
+from .output import check_format, print_outcome
 from .progress import Progress, lasting
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run(
         return job_options.run(read, base=base, rates=rates, output_format=output_format, scale=scale)
     with Progress() as progress:
         outcome = weigh(read, base=base, rates=rates, progress=progress)
-    return told(outcome, output_format, scale=scale)
+    return print_outcome(outcome, output_format, scale=scale)
 
 
 @contextmanager

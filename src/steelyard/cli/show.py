@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..core.errors import InputError, UnknownName
-from . import app
-from .evaluate import check_format, more
+from .app import app
 from .options import check_apart
+from .output import check_format, print_judge_details
 
 FORMATS = ("table", "json", "md", "latex", "csv", "html")
 
@@ -60,20 +59,4 @@ def show(
         return
     print(made)
     if output_format == "table" and why is None and not per_sample:
-        more(loaded)
-
-
-@app.command("metrics")
-def metrics(name: Annotated[str | None, typer.Argument(help="A metric: its definition in full.")] = None) -> None:
-    """The shelf: every metric with what it needs, or one metric's definition."""
-    from ..render.metric_catalogue import definition, listing
-
-    if name is None:
-        print(listing())
-        return
-    try:
-        print(definition(name))
-    except UnknownName:
-        raise
-    except InputError as error:
-        raise InputError(str(error)) from None
+        print_judge_details(loaded)

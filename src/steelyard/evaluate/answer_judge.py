@@ -1,11 +1,12 @@
-"""One answer weighed by a language model, in the three numbers that every judge gives."""
+"""Single answers scored by a judge: a language model as such a judge, and a check of what any judge returns."""
 
 from __future__ import annotations
 
-from ..core.errors import AskFailed
+from ..core.errors import AskFailed, BadReply, WrongType
 from ..core.records import Sample
-from ..metrics.lexical.overlap import AnswerQuality, JudgeInput
-from ..models.judge import LLMJudge
+from ..metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
+from ..models.embedder import Embedder
+from ..models.judge import LLMJudge, judge_of
 from .evaluate_samples import evaluate_rag
 
 MEASURES = {
@@ -16,18 +17,35 @@ MEASURES = {
 """Which judged metrics a language model gives its three numbers by."""
 
 
-def quality_by_model(case: JudgeInput, judge: LLMJudge) -> AnswerQuality:
-    """The quality of one answer by the judged metrics; what is undefined is None, and the comment says why.
+class AnswerJudge:
+    """A language model as a judge of single answers: it has ``judge(JudgeInput)`` as every judge has.
 
-    Raises AskFailed with the reason where a metric failed: there is no number in place of one.
+    ``judge`` is an ``LLMJudge`` or its spelling. ``embedder`` measures relevance (default: the embedder of the judge).
     """
+
+    def __init__(self, judge: LLMJudge | str, embedder: Embedder | str | None = None) -> None:
+        self.model = judge_of(judge)
+        self.embedder = self.model.embedder if embedder is None else embedder
+
+    def judge(self, case: JudgeInput, /) -> AnswerQuality:
+        """The quality of one answer by the metrics judged.faithfulness, answer_relevancy and answer_correctness.
+
+        A number that is undefined is None, and the comment says why. Raises AskFailed where a metric failed.
+        """
+        return _quality(case, self.model, self.embedder)
+
+    def __repr__(self) -> str:
+        return f"AnswerJudge({str(self.model)!r})"
+
+
+def _quality(case: JudgeInput, judge: LLMJudge, embedder: Embedder | str) -> AnswerQuality:
     sample = Sample(
         user_input=case.question or None,
         response=case.answer,
         retrieved_contexts=[case.context] if case.context.strip() else [],
         reference=case.reference,
     )
-    report = evaluate_rag([sample], metrics=list(MEASURES.values()), judge=judge, embedder=judge.embedder)
+    report = evaluate_rag([sample], metrics=list(MEASURES.values()), judge=judge, embedder=embedder)
     found: dict[str, float | None] = {}
     said = []
     for name, (label, column) in zip(MEASURES, report.columns.items(), strict=True):
@@ -38,3 +56,30 @@ def quality_by_model(case: JudgeInput, judge: LLMJudge) -> AnswerQuality:
         if score.value is None:
             said.append(f"{name}: {score.reason}")
     return AnswerQuality(found["faithfulness"], found["relevance"], found["correctness"], "; ".join(said))
+
+
+class RAGEval:
+    """Scores answers with a judge of any kind and checks what the judge returns."""
+
+    def __init__(self, judge: Judge | LLMJudge) -> None:
+        if isinstance(judge, LLMJudge):
+            judge = AnswerJudge(judge)
+        if not callable(getattr(judge, "judge", None)):
+            raise WrongType(f"not a judge: {judge!r} (expected an object with judge(JudgeInput))")
+        self.judge = judge
+
+    def evaluate(self, case: JudgeInput) -> AnswerQuality:
+        """The judge's word on one answer; BadReply where it is no AnswerQuality or out of range.
+
+        >>> from steelyard import OverlapJudge
+        >>> RAGEval(OverlapJudge()).evaluate(JudgeInput("Who?", "Ada wrote it.", "Ada wrote it.", "Ada")).faithfulness
+        1.0
+        """
+        quality = self.judge.judge(case)
+        if not isinstance(quality, AnswerQuality):
+            raise BadReply("shape", f"the judge returned {type(quality).__name__} (expected AnswerQuality)")
+        for name in ("faithfulness", "relevance", "correctness"):
+            value = getattr(quality, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise BadReply("range", f"{name} is {value} (expected 0 to 1)", quality.comment)
+        return quality

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from ..core.printable import Printable
 from ..stats.agreement import Agreement, Confusion
 from ..stats.intervals import Interval
 from ..stats.ppi import Corrected
@@ -81,7 +82,7 @@ class Calibrated(Struct, frozen=True, kw_only=True):
     notes: list[str] = field(default_factory=list)
 
 
-class Calibration(Struct, frozen=True, kw_only=True):
+class Calibration(Printable, Struct, frozen=True, kw_only=True):
     """A judge beside people, metric by metric; ``calibration["faithfulness"]`` is one of them.
 
     ``warnings`` say what may make the numbers wrong, such as labels that are no random sample.
@@ -97,13 +98,6 @@ class Calibration(Struct, frozen=True, kw_only=True):
     def __getitem__(self, metric: str) -> Calibrated:
         return self.metrics[metric]
 
-    def __str__(self) -> str:
-        from ..render.calibration import text
-
-        return text(self)
-
     def markdown(self) -> str:
         """The same as Markdown."""
-        from ..render.calibration import markdown
-
-        return markdown(self)
+        return self.rendered("markdown")

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from ..core.errors import InputError, within
+from ..core.printable import Printable
 from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
 from ..evaluate.plan import Plan
 from ..reports.compare import NOISE, compare
@@ -69,7 +70,7 @@ class Moved(Struct, frozen=True):
         return "scores lower" if lower else "scores higher"
 
 
-class Drift(Struct, frozen=True, kw_only=True):
+class Drift(Printable, Struct, frozen=True, kw_only=True):
     """An anchor set judged twice: what changed between the two, and what moved."""
 
     changed: list[str]
@@ -83,11 +84,6 @@ class Drift(Struct, frozen=True, kw_only=True):
     def moved(self) -> list[str]:
         """The metrics that moved."""
         return [name for name, one in self.metrics.items() if one.moved]
-
-    def __str__(self) -> str:
-        from ..render.drift import text
-
-        return text(self)
 
 
 def rejudge(

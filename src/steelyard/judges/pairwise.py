@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.errors import InputError
+from ..core.printable import Printable
 from ..core.progress import Tally
 from ..core.records import Sample, Usage
 from ..core.wording import pluralize
@@ -94,7 +95,7 @@ class Duel(Struct, frozen=True, kw_only=True):
         )
 
 
-class Preference(Struct, frozen=True, kw_only=True):
+class Preference(Printable, Struct, frozen=True, kw_only=True):
     """Every pair of systems, and the strengths of all where there are more than two."""
 
     systems: list[str]
@@ -110,11 +111,6 @@ class Preference(Struct, frozen=True, kw_only=True):
         """failed / (compared + failed), over all pairs of systems."""
         failed, n = sum(one.failed for one in self.duels), sum(one.n for one in self.duels)
         return failed / (n + failed) if n + failed else 0.0
-
-    def __str__(self) -> str:
-        from ..render.preference import text
-
-        return text(self)
 
 
 def prefer(

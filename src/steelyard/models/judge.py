@@ -28,7 +28,6 @@ from .model_spec import (
 )
 
 if TYPE_CHECKING:
-    from ..metrics.lexical.overlap import AnswerQuality, JudgeInput
     from .embedder import Embedder
 
 _SENT = ("top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "reasoning_effort", "verbosity")
@@ -42,7 +41,7 @@ class LLMJudge:
     ``extra`` holds further parameters of the request (``top_p``); ``window`` is the model's context in tokens;
     ``price`` is for a million prompt and completion tokens; ``key_env`` names the environment variable with the key
     (default: OPENAI_API_KEY for OpenAI itself, STEELYARD_API_KEY for any other endpoint). ``embedder`` is what
-    ``judge(JudgeInput)`` measures relevance with.
+    an ``AnswerJudge`` measures relevance with.
 
     >>> judge = LLMJudge("gpt-4o-mini", temperature=0.5, price=(0.15, 0.6))
     >>> print(judge)
@@ -80,15 +79,6 @@ class LLMJudge:
     def __str__(self) -> str:
         """The judge as ``judge_of`` reads it."""
         return _spelled(self, _DESCRIBING)
-
-    def judge(self, case: JudgeInput, /) -> AnswerQuality:
-        """The quality of one answer by the judged metrics faithfulness, answer relevancy and answer correctness.
-
-        What is undefined is None; a metric that fails raises AskFailed with its reason.
-        """
-        from ..evaluate.answer_judge import quality_by_model
-
-        return quality_by_model(case, self)
 
     @property
     def identity(self) -> str:

@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from ..core.printable import Printable
+
 Verdict: TypeAlias = Literal["better", "same", "worse", "lost", "new"]
 
 
@@ -89,7 +91,7 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
         return self.verdict
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class Comparison(Printable, Struct, frozen=True, kw_only=True):
     """Two reports side by side. ``passed`` is what the command line exits by."""
 
     baseline: str
@@ -129,18 +131,9 @@ class Comparison(Struct, frozen=True, kw_only=True):
         """0 passed, 2 a regression, 3 not comparable."""
         return 3 if not self.comparable else 2 if self.regressions else 0
 
-    def __str__(self) -> str:
-        from ..render.comparison import text
-
-        return text(self)
-
     def markdown(self) -> str:
         """For a pull request."""
-        from ..render.comparison import markdown
-
-        return markdown(self)
+        return self.rendered("markdown")
 
     def _repr_html_(self) -> str:
-        from ..render.comparison import fragment
-
-        return fragment(self)
+        return self.rendered("fragment")

@@ -16,6 +16,9 @@ from ..core.records import COMMAND, Json, Way
 if TYPE_CHECKING:
     pass
 
+if TYPE_CHECKING:
+    pass
+
 
 class MetricNote(Struct, frozen=True, omit_defaults=True):
     """What a report says of a metric: enough to know the formula and to refuse a wrong comparison."""
@@ -60,3 +63,6 @@ def digest_json(value: object) -> str:
     from hashlib import blake2b
 
     return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=12).hexdigest()
+
+
+FORMAT = "steelyard-report/1"

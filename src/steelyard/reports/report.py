@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core import wording
 from ..core.errors import InputError
+from ..core.printable import Printable
 from ..core.records import Estimate, Json, Sample, Score, Usage
 from ..stats.pooling import Column, passes
 from .provenance import DatasetNote, MetricNote
@@ -25,11 +26,9 @@ from .provenance import DatasetNote, MetricNote
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = "steelyard-report/1"
-
 
 @dataclass(eq=False)
-class Report:
+class Report(Printable):
     """Estimates, scores and their provenance. ``report.metrics["ndcg@10"]`` is the pooled value."""
 
     ids: list[str] = field(default_factory=list)
@@ -148,33 +147,20 @@ class Report:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __str__(self) -> str:
-        from ..render.text import text
-
-        return text(self)
-
     def _repr_html_(self) -> str:
-        from ..render.html import fragment
-
-        return fragment(self)
+        return self.rendered("fragment")
 
     def markdown(self) -> str:
         """The report as Markdown."""
-        from ..render.markdown import markdown
-
-        return markdown(self)
+        return self.rendered("markdown")
 
     def latex(self) -> str:
         """The table of estimates as a LaTeX booktabs table."""
-        from ..render.latex import latex
-
-        return latex(self)
+        return self.rendered("latex")
 
     def html(self) -> str:
         """The report as one self-contained HTML page."""
-        from ..render.html import page
-
-        return page(self)
+        return self.rendered("page")
 
     def to_polars(self) -> pl.DataFrame:
         """One row per sample, one column per metric; null where there is no score."""
@@ -187,9 +173,7 @@ class Report:
 
         MLFLOW_TRACKING_URI says where: a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder.
         """
-        from ..render.mlflow import log
-
-        return log(self, run_name=run_name, experiment=experiment)
+        return self.rendered("mlflow", run_name=run_name, experiment=experiment)
 
     def to_json(self) -> bytes:
         """The report as strict JSON."""
@@ -210,9 +194,7 @@ class Report:
         target = Path(path)
         if target.is_dir() or fspath(path).endswith(("/", os.sep)):
             if shape == "steelyard":
-                from ..render.files import write
-
-                write(self, target)
+                self.rendered("files", target)
                 return
             target /= "report.json"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +213,7 @@ class Report:
             data = Path(path).read_bytes()
         except OSError as error:
             raise InputError(error.strerror or "cannot be read", path=path) from None
-        return decode(data, path=path)
+        return decode(cls, data, path=path)
 
 
 def _plain(column: Column) -> list[float | None]:

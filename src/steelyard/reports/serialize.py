@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from os import PathLike
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -20,11 +20,14 @@ from ..core.errors import InputError
 from ..core.records import Estimate, Json, Sample, Usage
 from ..core.validation import misfit
 from ..stats.pooling import Column, estimate
-from .provenance import DatasetNote, MetricNote
-from .report import FORMAT, Report
+from .provenance import FORMAT, DatasetNote, MetricNote
 from .validate import MOST, check_ids, check_report, kept_note
 
+if TYPE_CHECKING:
+    from .report import Report
+
 T = TypeVar("T")
+R = TypeVar("R", bound="Report")
 
 
 class _Column(Struct, omit_defaults=True):
@@ -117,8 +120,8 @@ def _saved(column: Column) -> _Column:
     )
 
 
-def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
-    """A report of either shape from its bytes; InputError says what is wrong with them."""
+def decode(kind: type[R], data: bytes, *, path: str | PathLike[str] | None = None) -> R:
+    """A report (of class ``kind``) of either shape from its bytes; InputError says what is wrong with them."""
     try:
         plain = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -126,14 +129,14 @@ def decode(data: bytes, *, path: str | PathLike[str] | None = None) -> Report:
     if not isinstance(plain, dict):
         raise InputError("not a report: expected a JSON object", path=path)
     if "format" not in plain:
-        return _from_plain(plain, path)
+        return _from_plain(kind, plain, path)
     if plain["format"] != FORMAT:
         raise InputError(f"written in {plain['format']!r}; this version reads {FORMAT!r}", path=path, field="format")
     saved = _fitted(plain, _Saved, "$", path)
     used = _fitted(saved.run.pop("used", {}), _Used, "$.run.used", path)
     if odd := used.cells.keys() - saved.columns.keys():
         raise InputError("there is no such column", path=path, field=f"$.run.used.cells.{min(odd)}")
-    report = Report(
+    report = kind(
         ids=saved.ids,
         columns={label: _loaded(column, used.cells.get(label, {})) for label, column in saved.columns.items()},
         notes=saved.metrics,
@@ -227,7 +230,7 @@ def _label(report: Report, name: str) -> str | None:
     return next((label for label, note in report.notes.items() if note.name == name), None)
 
 
-def _from_plain(plain: Mapping[str, object], path: str | PathLike[str] | None) -> Report:
+def _from_plain(kind: type[R], plain: Mapping[str, object], path: str | PathLike[str] | None) -> R:
     top = _folded(plain)
     rows = top.get("perquery", [])
     if isinstance(rows, Mapping):
@@ -256,7 +259,7 @@ def _from_plain(plain: Mapping[str, object], path: str | PathLike[str] | None) -
             )
         )
     check_ids([sample.id for sample in samples], path, "per_query")
-    report = Report(kind="suite", ids=[sample.id for sample in samples], samples=samples, k_values=(k,))
+    report = kind(kind="suite", ids=[sample.id for sample in samples], samples=samples, k_values=(k,))
     report.dataset = DatasetNote(name=str(top.get("dataset", "")))
     if isinstance(generated := top.get("generatedat"), str):
         report.run = {"finished": generated}

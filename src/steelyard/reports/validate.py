@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,7 +18,9 @@ from ..core.records import Estimate
 from ..core.wording import pluralize
 from ..stats.pooling import Column, FloatArray
 from .provenance import MetricNote
-from .report import Report
+
+if TYPE_CHECKING:
+    from .report import Report
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53

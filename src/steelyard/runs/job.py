@@ -199,7 +199,7 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
     for part in manifest.parts:
         content = folder.read(f"results/{part:05}.json")
         assert content is not None
-        cells = decode(content, path=f"{folder.name}/results/{part:05}.json")
+        cells = decode(Report, content, path=f"{folder.name}/results/{part:05}.json")
         places = []
         for row, sample in samples_of(folder, manifest, part):
             rows[row] = sample

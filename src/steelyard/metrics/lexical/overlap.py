@@ -10,7 +10,6 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from ...core.errors import BadReply, WrongType
 from ...core.records import Sample, Undefined
 from ...text.tokens import content_words_of, words_of
 from ..registry import metric
@@ -138,27 +137,3 @@ class OverlapJudge:
 def _of(share: float, text: str) -> str:
     total = len(set(content_words_of(text)))
     return f"{round(share * total)} of {total} words"
-
-
-class RAGEval:
-    """Weighs answers with a judge of any kind, and checks what it says."""
-
-    def __init__(self, judge: Judge) -> None:
-        if not callable(getattr(judge, "judge", None)):
-            raise WrongType(f"not a judge: {judge!r} (expected an object with judge(JudgeInput))")
-        self.judge = judge
-
-    def evaluate(self, case: JudgeInput) -> AnswerQuality:
-        """The judge's word on one answer; BadReply where it is no AnswerQuality or out of range.
-
-        >>> RAGEval(OverlapJudge()).evaluate(JudgeInput("Who?", "Ada wrote it.", "Ada wrote it.", "Ada")).faithfulness
-        1.0
-        """
-        quality = self.judge.judge(case)
-        if not isinstance(quality, AnswerQuality):
-            raise BadReply("shape", f"the judge returned {type(quality).__name__} (expected AnswerQuality)")
-        for name in ("faithfulness", "relevance", "correctness"):
-            value = getattr(quality, name)
-            if value is not None and not 0.0 <= value <= 1.0:
-                raise BadReply("range", f"{name} is {value} (expected 0 to 1)", quality.comment)
-        return quality

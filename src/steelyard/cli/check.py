@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import InputError
-from . import app
+from .app import app
 from .options import Encoding, Fields, Overwrite, check_free, pairs
 
 if TYPE_CHECKING:
@@ -115,25 +115,3 @@ def _labelled(path: Path, fields: dict[str, str] | None, encoding: str) -> Conte
     if contents.kind == "run":
         raise InputError("a run has no labels: expected samples, a dataset, qrels or a folder", path=path)
     return contents
-
-
-@app.command("convert")
-def convert(
-    source: Annotated[Path, typer.Argument(help="What to read.")],
-    target: Annotated[Path, typer.Argument(help="What to write; the suffix says the format.")],
-    source_format: Annotated[str | None, typer.Option("--from", help="Format of the source, if not by suffix.")] = None,
-    target_format: Annotated[str | None, typer.Option("--to", help="Format of the target, if not by suffix.")] = None,
-    overwrite: Overwrite = False,
-    field: Fields = None,
-    encoding: Encoding = "utf-8",
-) -> None:
-    """Change the format of a file, without loss, or with a list of what the target cannot hold."""
-    from ..datasets.convert import convert as change
-
-    check_free(target, overwrite=overwrite)
-    lost = change(
-        source, target, from_=source_format, to=target_format, fields=pairs(field, "--field") or None, encoding=encoding
-    )
-    print(f"wrote {target}")
-    for line in lost:
-        print(f"not kept: {line}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import InputError, within
-from . import app
+from .app import app
 from .options import (
     By,
     Confidence,
@@ -29,13 +29,11 @@ from .options import (
     numbers,
     pairs,
 )
+from .output import check_format, finish, priced, prices, print_unknown_cost
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..evaluate.plan import Plan
-    from ..models.judge import LLMJudge
-    from ..reports.gate import Rule
-    from ..reports.report import Report
+    pass
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -125,7 +123,7 @@ def evaluate(
             plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)
             print(*([one] if len(judges) > 1 else []), plan, sep="\n", file=sys.stdout if dry_run else sys.stderr)
             if dry_run:
-                _tell_unknown(plan)
+                print_unknown_cost(plan)
         if dry_run:
             return 0
     with Progress() as progress:
@@ -207,77 +205,3 @@ def _check(
         within(name, amount, 0)
     for name, count in counts.items():
         within(name, count, 1)
-
-
-def check_format(given: str, formats: tuple[str, ...]) -> None:
-    """An unknown output format is a mistake to be told before any work."""
-    if given not in formats:
-        raise InputError(f"--format {given}: choose from {', '.join(formats)}")
-
-
-def finish(
-    report: Report,
-    found: list[Rule],
-    *,
-    out: Path | None,
-    output_format: str,
-    scale: float = 1.0,
-    max_failed: float = 0.0,
-) -> None:
-    """Print the report, write it where asked, and end with every rule and its verdict."""
-    from ..render.files import write
-    from ..render.formats import printed
-
-    if out is not None:
-        write(report, out, found=found, max_failed=max_failed)
-    print(printed(report, output_format, scale=scale))
-    if output_format == "table":
-        more(report)
-    channel = sys.stdout if output_format == "table" else sys.stderr
-    for rule in found:
-        print(rule, file=channel)
-
-
-def more(report: Report) -> None:
-    """What several judges and several draws add to a report: the jury's seats, the judge's noise."""
-    from ..judges.jury import panel
-    from ..render import jury, repeats
-    from ..reports.judge_noise import noise
-
-    if (seats := panel(report)) is not None:
-        print("", jury.text(seats), sep="\n")
-    if found := noise(report):
-        print("", repeats.text(found), sep="\n")
-
-
-def told(plan: Plan) -> None:
-    """Print the plan of a dry run, and how to learn its cost where that is not known."""
-    print(plan)
-    _tell_unknown(plan)
-
-
-def _tell_unknown(plan: Plan) -> None:
-    if line := plan.unknown("give --price IN,OUT (per million tokens)"):
-        print(line)
-
-
-def priced(judge: str, price: str | None) -> LLMJudge | str:
-    """A judge with the price of its tokens, given as ``IN,OUT``."""
-    if price is None:
-        return judge
-    from dataclasses import replace
-
-    from ..models.judge import judge_of
-
-    return replace(judge_of(judge), price=prices(price))
-
-
-def prices(text: str | None) -> tuple[float, float] | None:
-    """``IN,OUT`` for a million tokens."""
-    if text is None:
-        return None
-    try:
-        price_in, price_out = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--price {text}: expected IN,OUT, such as 0.15,0.6") from None
-    return within("price", price_in, 0), within("price", price_out, 0)

@@ -1,4 +1,4 @@
-"""A run in parts: what ``steelyard run --job`` does, and ``steelyard merge``."""
+"""The options of a job in parts, which ``run`` and ``rank`` share."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ..core.errors import InputError
 from ..core.wording import pluralize
-from . import app
-from .evaluate import check_format
+from .output import print_outcome
 from .progress import Progress
 
 if TYPE_CHECKING:
     from ..io.storage import Folder
     from ..runs.config import Config
     from ..runs.job_parts import Manifest
-    from ..runs.run_config import Outcome
-
-FORMATS = ("table", "json", "md", "latex", "csv")
 
 
 class Job:
@@ -71,7 +65,7 @@ class Job:
         if self.address is not None:  # Ray's libraries leave no room beside a large report
             merging = [sys.executable, "-m", "steelyard", "merge", self.place, "--format", output_format]
             return subprocess.run([*merging, "--scale", str(scale)], check=False).returncode  # noqa: S603 - our own
-        return told(held(merge(folder, config), config, base / config.outputs.dir), output_format, scale=scale)
+        return print_outcome(held(merge(folder, config), config, base / config.outputs.dir), output_format, scale=scale)
 
     def folder(self) -> Folder:
         """Where the job is. That Ray is missing is said before anything is planned."""
@@ -122,49 +116,6 @@ class Job:
         if self.share is not None:
             print(f"share {self.share[0]} of {self.share[1]} is done; when all are: steelyard merge {self.place}")
         return self.share is None
-
-
-@app.command("merge")
-def merge(
-    job: Annotated[str, typer.Argument(help="The folder or URL of a job.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the outputs here (default: where the configuration says).")
-    ] = None,
-    output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
-    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
-) -> int:
-    """Make one report of the parts of a job: the same that one process would have made.
-
-    Exit codes: 0 good, 1 parts are missing, 2 a threshold was missed, 3 too much failed.
-    """
-    from ..io.storage import folder_at
-    from ..runs.job import merge as made
-    from ..runs.job_parts import Manifest
-    from ..runs.run_config import held
-
-    check_format(output_format, FORMATS)
-    folder = folder_at(job)
-    manifest = Manifest.at(folder)
-    if manifest.ranking is not None:
-        from ..runs.ranking_job import merge_rankings
-        from .rank import show_runs
-
-        show_runs(merge_rankings(folder), output_format, seed=manifest.ranking.seed, out=out)
-        return 0
-    config = manifest.settings
-    base = Path(manifest.base) if Path(manifest.base).is_dir() else Path()
-    return told(held(made(folder), config, out or base / config.outputs.dir), output_format, scale=scale)
-
-
-def told(outcome: Outcome, output_format: str, *, scale: float) -> int:
-    """Print a report and every rule with its verdict; the exit code."""
-    from ..render.formats import printed
-    from ..reports.gate import exit_code
-
-    print(printed(outcome.report, output_format, scale=scale))
-    for rule in outcome.rules:
-        print(rule, file=sys.stdout if output_format == "table" else sys.stderr)
-    return exit_code(outcome.rules)
 
 
 def share_of(text: str) -> tuple[int, int]:

@@ -1,0 +1,23 @@
+"""The application to which every verb adds itself."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    name="steelyard",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Weigh retrieval and RAG systems. Exit codes: 0 good, 1 could not run, 2 the gate says no, 3 incomplete.",
+)
+
+
+@app.callback(invoke_without_command=True)
+def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    """Weigh retrieval and RAG systems."""
+    if show_version:
+        from ..core.version import VERSION
+
+        print(f"steelyard {VERSION}")
+        raise typer.Exit

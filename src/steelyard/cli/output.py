@@ -1,0 +1,153 @@
+"""What several verbs print, and the options that several read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import InputError, within
+
+if TYPE_CHECKING:
+    from ..reports.report import Report
+    from ..runs.run_config import Outcome
+
+if TYPE_CHECKING:
+    from ..evaluate.plan import Plan
+    from ..models.judge import LLMJudge
+    from ..reports.gate import Rule
+    from ..reports.report import Report
+
+
+def check_format(given: str, formats: tuple[str, ...]) -> None:
+    """An unknown output format is a mistake to be told before any work."""
+    if given not in formats:
+        raise InputError(f"--format {given}: choose from {', '.join(formats)}")
+
+
+def finish(
+    report: Report,
+    found: list[Rule],
+    *,
+    out: Path | None,
+    output_format: str,
+    scale: float = 1.0,
+    max_failed: float = 0.0,
+) -> None:
+    """Print the report, write it where asked, and end with every rule and its verdict."""
+    from ..render.files import write
+    from ..render.formats import printed
+
+    if out is not None:
+        write(report, out, found=found, max_failed=max_failed)
+    print(printed(report, output_format, scale=scale))
+    if output_format == "table":
+        print_judge_details(report)
+    channel = sys.stdout if output_format == "table" else sys.stderr
+    for rule in found:
+        print(rule, file=channel)
+
+
+def print_judge_details(report: Report) -> None:
+    """What several judges and several draws add to a report: the jury's seats, the judge's noise."""
+    from ..judges.jury import panel
+    from ..render import jury, repeats
+    from ..reports.judge_noise import noise
+
+    if (seats := panel(report)) is not None:
+        print("", jury.text(seats), sep="\n")
+    if found := noise(report):
+        print("", repeats.text(found), sep="\n")
+
+
+def print_plan(plan: Plan) -> None:
+    """Print the plan of a dry run, and how to learn its cost where that is not known."""
+    print(plan)
+    print_unknown_cost(plan)
+
+
+def print_unknown_cost(plan: Plan) -> None:
+    """Print how to learn the cost where a price is missing."""
+    if line := plan.unknown("give --price IN,OUT (per million tokens)"):
+        print(line)
+
+
+def priced(judge: str, price: str | None) -> LLMJudge | str:
+    """A judge with the price of its tokens, given as ``IN,OUT``."""
+    if price is None:
+        return judge
+    from dataclasses import replace
+
+    from ..models.judge import judge_of
+
+    return replace(judge_of(judge), price=prices(price))
+
+
+def prices(text: str | None) -> tuple[float, float] | None:
+    """``IN,OUT`` for a million tokens."""
+    if text is None:
+        return None
+    try:
+        price_in, price_out = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--price {text}: expected IN,OUT, such as 0.15,0.6") from None
+    return within("price", price_in, 0), within("price", price_out, 0)
+
+
+def print_runs(
+    reports: list[Report],
+    output_format: str,
+    *,
+    seed: int,
+    out: Path | None = None,
+    names: list[str] | None = None,
+    per_query: bool = False,
+) -> None:
+    """Print the reports of runs, several as one table, and write each into a folder of its own where asked."""
+    from ..render.files import write
+    from ..render.formats import estimates_csv, printed, scores_csv
+
+    for number, report in enumerate(reports):
+        if out is not None:
+            write(report, out if len(reports) == 1 else out / (names[number] if names else report.system))
+    if output_format == "csv":
+        sys.stdout.write(estimates_csv(reports))
+    elif len(reports) > 1 and output_format != "json":
+        _side_by_side(reports, output_format, seed)
+    elif output_format == "json" and len(reports) > 1:
+        print("[" + ",\n".join(report.to_json().decode().rstrip("\n") for report in reports) + "]")
+    else:
+        print(printed(reports[0], output_format))
+    if per_query:
+        for report in reports:
+            sys.stdout.write(scores_csv(report))
+
+
+def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
+    """One table of all runs, and under it what was met while reading each."""
+    from ..render.latex import latex_table
+    from ..render.line_up import FOOT, table
+    from ..render.markdown import markdown_table
+    from ..render.table import aligned
+    from ..reports.leaderboard import line_up
+
+    found = table(line_up(reports, seed=seed))
+    if output_format == "latex":
+        print(latex_table(found))
+        return
+    lines = markdown_table(found) if output_format == "md" else aligned(found)
+    print("\n".join([*lines, "", FOOT]))
+    for report in reports:
+        for line in report.warnings:
+            print(f"{report.system}: {line}")
+
+
+def print_outcome(outcome: Outcome, output_format: str, *, scale: float) -> int:
+    """Print a report and every rule with its verdict; the exit code."""
+    from ..render.formats import printed
+    from ..reports.gate import exit_code
+
+    print(printed(outcome.report, output_format, scale=scale))
+    for rule in outcome.rules:
+        print(rule, file=sys.stdout if output_format == "table" else sys.stderr)
+    return exit_code(outcome.rules)
