@@ -13,9 +13,9 @@ demo: $(VENV)/.demo ## weigh two retrievers and their answers on the corpus that
 	$(BIN)/steelyard demo --out steelyard-demo
 
 test: check      ## lint, types, tests, tested documentation
-	$(BIN)/python -m pytest -n 2 --ignore tests/html --ignore tests/scale/test_ray.py
-	$(BIN)/python -m pytest tests/html
-	$(BIN)/python -m pytest tests/scale/test_ray.py
+	$(BIN)/python -m pytest -n 2 --ignore tests/render --ignore tests/runs/test_ray_job.py
+	$(BIN)/python -m pytest tests/render
+	$(BIN)/python -m pytest tests/runs/test_ray_job.py
 
 check: $(VENV)/.dev ## ruff and the strict type checker
 	$(BIN)/ruff check .
@@ -30,10 +30,10 @@ bench: $(VENV)/.dev ## print our figures beside those of the peers that are inst
 	$(BIN)/python -m bench
 
 golden: $(VENV)/.dev ## the ranking cases with trec_eval's own answers
-	$(BIN)/python -m pytest tests/golden tests/ranking
+	$(BIN)/python -m pytest tests/metrics/ranking tests/ranking
 
 docs: $(VENV)/.dev ## write the generated parts of docs/ again
-	$(BIN)/python -m tests.docs_generated
+	$(BIN)/python -m tests.docs.generated
 
 clean:           ## remove what make made
 	rm -rf $(VENV) steelyard-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

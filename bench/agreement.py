@@ -17,13 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from steelyard.metrics.lexical.answers.support import passages_of
-from steelyard.stats.intervals.logistic import model
-
 from steelyard import get_metric
 from steelyard.cli.agreement import shown
 from steelyard.io.samples import read_samples
 from steelyard.judges.metric_agreement import agree
+from steelyard.metrics.lexical.support import passages_of
+from steelyard.stats.logistic import model
 
 MODELS = ("correctness", "correctness_cosine", "faithfulness", "relevance", "relevance_cosine")
 COSINES = {"correct": "semantic_correctness", "preference": "semantic_correctness", "relevant": "semantic_relevancy"}

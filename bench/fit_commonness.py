@@ -15,11 +15,11 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
-from steelyard.text.tokens.sentences import sentences
-from steelyard.text.tokens.word_offsets import words_in
 
 import fitting
 from fit_faithfulness import PACKS
+from steelyard.text.sentences import sentences
+from steelyard.text.word_offsets import words_in
 
 LEAST = 10
 POWER = 1.7

@@ -13,9 +13,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from steelyard.metrics.lexical.answers.answer_overlap import compared
 
 import fitting
+from steelyard.metrics.lexical.answer_overlap import compared
 
 PACK = "evouna_nq"
 RIDGE = 300.0
@@ -43,9 +43,8 @@ def counts_of(rows: list[fitting.Row], names: list[str], *, cosine: bool) -> lis
     """One line of counts for each reference of each row."""
     found = [[compared(row["response"], one, row["user_input"]) for one in row["reference"]] for row in rows]
     if cosine:
-        from steelyard.stats.intervals.cosine import cosine as angle
-
         from steelyard.models.local_embedder import embed_texts
+        from steelyard.stats.cosine import cosine as angle
 
         texts = sorted({text for row in rows for text in [row["response"], *row["reference"]]})
         vectors = dict(zip(texts, embed_texts(texts), strict=True))

@@ -14,9 +14,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from steelyard.metrics.lexical.answers.support import pooled, support
 
 import fitting
+from steelyard.metrics.lexical.support import pooled, support
 
 PACKS = ("begin_wow", "q2_wow", "wice", "summedits", "factcheck_stance")
 SHARES = {"q2_wow": 1.3, "wice": 0.4, "summedits": 2.1, "factcheck_stance": 1.2}

@@ -12,10 +12,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from steelyard.metrics.lexical.answers.support import relevance
 
 import fitting
 from fit_faithfulness import keys
+from steelyard.metrics.lexical.support import relevance
 
 PACK = "factcheck_stance"
 RIDGE = 100.0
@@ -38,10 +38,9 @@ COSINES = {"cosine": 1, "nearest": 1}
 
 def add_cosines(rows: list[fitting.Row], pools: list[dict[str, float]]) -> None:
     """The cosine of the question with the passage, and with its nearest sentence, by the local embedder."""
-    from steelyard.stats.intervals.cosine import cosine
-    from steelyard.text.tokens.sentences import sentences
-
     from steelyard.models.local_embedder import embed_texts
+    from steelyard.stats.cosine import cosine
+    from steelyard.text.sentences import sentences
 
     parts = [[row["retrieved_contexts"][0], *sentences(row["retrieved_contexts"][0])] for row in rows]
     texts = sorted({text for row, part in zip(rows, parts, strict=True) for text in [row["user_input"], *part]})

@@ -20,13 +20,13 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from steelyard.stats.intervals.intervals import DegenerateData, difference_interval, interval
-from steelyard.stats.intervals.resampling import Quantile
-from steelyard.stats.intervals.significance import paired_randomisation, paired_randomisations, paired_test
 
 from steelyard.evaluate.evaluate_rankings import ranking_metrics
 from steelyard.evaluate.tie_bounds import of_rankings
 from steelyard.ranking.join import join
+from steelyard.stats.intervals import DegenerateData, difference_interval, interval
+from steelyard.stats.resampling import Quantile
+from steelyard.stats.significance import paired_randomisation, paired_randomisations, paired_test
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from steelyard.stats.intervals.intervals import interval
-from steelyard.stats.intervals.ppi import Corrected, corrected_difference, corrected_mean
+
+from steelyard.stats.intervals import interval
+from steelyard.stats.ppi import Corrected, corrected_difference, corrected_mean
 
 Pairs = tuple[np.ndarray, np.ndarray]
 Draw = Callable[[np.random.Generator, int], Pairs]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from server import Server
+from tests.server import Server
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from server import Server
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke, progress
 from steelyard.cli.progress import Progress
@@ -16,6 +15,7 @@ from steelyard.core.records import Value
 from steelyard.core.requests import Flow
 from steelyard.judges.jury import evaluate_by_jury
 from steelyard.models.engine import Cell, Engine
+from tests.server import Server
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from server import Server
 from steelyard import InputError, Report, evaluate_rag, score, script
 from steelyard.cli import invoke
 from steelyard.core.requests import Ask
 from steelyard.evaluate.evaluate_samples import plan_rag
 from steelyard.metrics.lookup import every
+from tests.server import Server
 
 RAG = ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision")
 SAMPLES = [

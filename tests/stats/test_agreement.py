@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from steelyard.stats.intervals.agreement import (
+
+from steelyard.core.errors import InputError
+from steelyard.stats.agreement import (
     Agreement,
     Confusion,
     accuracy,
@@ -23,10 +25,8 @@ from steelyard.stats.intervals.agreement import (
     roc_auc,
     spearman,
 )
-from steelyard.stats.intervals.intervals import interval, wilson
-from steelyard.stats.intervals.krippendorff import krippendorff_alpha
-
-from steelyard.core.errors import InputError
+from steelyard.stats.intervals import interval, wilson
+from steelyard.stats.krippendorff import krippendorff_alpha
 
 HUMAN = [2, 0, 2, 2, 0, 1, 1, 0, 2, 1, 0, 0]
 JUDGE = [2, 0, 1, 2, 0, 1, 0, 0, 2, 2, 0, 1]

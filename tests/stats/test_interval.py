@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from steelyard.stats.intervals.distributions import normal_cdf, normal_quantile, student_cdf, student_quantile
-from steelyard.stats.intervals.intervals import DegenerateData, Interval, difference_interval, interval, wilson
-from steelyard.stats.intervals.resampling import Quantile, geometric
 
 from steelyard.core.errors import InputError
+from steelyard.stats.distributions import normal_cdf, normal_quantile, student_cdf, student_quantile
+from steelyard.stats.intervals import DegenerateData, Interval, difference_interval, interval, wilson
+from steelyard.stats.resampling import Quantile, geometric
 
 SCORES = np.random.default_rng(5).beta(0.5, 2, 40)
 
@@ -272,7 +272,7 @@ def test_difference_turns_around(values: list[float]) -> None:
 
 def test_blocks_do_not_show_in_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many resamples are drawn at a time changes nothing."""
-    from steelyard.stats.intervals import resampling
+    from steelyard.stats import resampling
 
     values = np.random.default_rng(7).random(301)
     replicate = resampling.replicate_of(resampling.MEAN, values, None, 301)
@@ -283,7 +283,7 @@ def test_blocks_do_not_show_in_the_numbers(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_resamples_are_uniform() -> None:
     """Each unit is drawn once on average, with the variance of the multinomial, 1 - 1 / n."""
-    from steelyard.stats.intervals import resampling
+    from steelyard.stats import resampling
 
     counts = np.concatenate(list(resampling._weights(40, 20_000, 1)))
     assert (counts.sum(axis=1) == 40).all()

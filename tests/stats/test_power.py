@@ -6,9 +6,9 @@ import itertools
 import math
 
 import pytest
-from steelyard.stats.intervals.power import detectable_effect, pass_at_k, pass_hat_k, samples_needed
 
 from steelyard.core.errors import InputError
+from steelyard.stats.power import detectable_effect, pass_at_k, pass_hat_k, samples_needed
 
 
 def power_of_t(n: int, effect: float, alpha: float) -> float:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from steelyard.stats.intervals.significance import (
+
+from steelyard.core.errors import InputError
+from steelyard.stats.significance import (
     EffectSize,
     SignCounts,
     TestResult,
@@ -27,8 +29,6 @@ from steelyard.stats.intervals.significance import (
     sign_test,
     wilcoxon,
 )
-
-from steelyard.core.errors import InputError
 
 RNG = np.random.default_rng(11)
 ONE, OTHER = RNG.random(40), RNG.random(40)

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from server import unit
+from tests.server import unit
 
 MARKED = re.compile(r"^([a-z ]+?)(?: \d+)? (#[0-9a-f]{6})\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
 WAYS = ("quote", "malformed", "empty", "language", "given away", "known", "disagrees", "twice")

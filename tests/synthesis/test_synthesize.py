@@ -14,10 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from author import Author
-from steelyard.text.tokens.locate import flatten
 
-from server import Server
 from steelyard import Dataset, Sample
 from steelyard.cli import invoke
 from steelyard.core.errors import AskFailed, InputError
@@ -28,6 +25,9 @@ from steelyard.models.judge import script
 from steelyard.runs.demo import load
 from steelyard.synthesis.dataset_builder import EvalDatasetBuilder
 from steelyard.synthesis.generate import plan_synthesis, synthesize
+from steelyard.text.locate import flatten
+from tests.server import Server
+from tests.synthesis.author import Author
 
 Serve = Callable[..., Server]
 

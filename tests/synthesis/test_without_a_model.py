@@ -9,7 +9,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import evaluate_retrieval
 from steelyard.models.embedder import embedding_script
@@ -22,6 +21,7 @@ from steelyard.synthesis.passages import LONGEST, Links, Passage, passages_of
 from steelyard.synthesis.planning import Planning, assigned, shares
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.random import Shuffled
+from steelyard.text.tokens import content_words, stem
 
 
 @pytest.fixture(scope="module")

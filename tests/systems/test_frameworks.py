@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from steelyard.text.tokens.tokens import content_words, stem
 
 from steelyard import BenchmarkSuite, OverlapJudge, evaluate_retrieval
 from steelyard.evaluate.evaluate_system import evaluate_system
@@ -15,6 +14,7 @@ from steelyard.runs.demo import load
 from steelyard.systems.dense import Dense
 from steelyard.systems.extractive import Extractive
 from steelyard.systems.json_mapping import Described
+from steelyard.text.tokens import content_words, stem
 
 SIZE = 512
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from steelyard.metrics.lexical.answers.functions import exact_match
-from steelyard.text.tokens.tokens import normalize_answer, tokenize
+
+from steelyard.metrics.lexical.functions import exact_match
+from steelyard.text.tokens import normalize_answer, tokenize
 
 SCRIPTS = "aZéß éあア漢ー๑ดีำקΣςж ح٣आज한 .,-−–'’!1,0.5$€😀\u200b\u0301"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from steelyard.text.tokens.sentences import sentence_spans, sentences
+
+from steelyard.text.sentences import sentence_spans, sentences
 
 
 def test_case_of_the_field(shared: Path) -> None:

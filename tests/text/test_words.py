@@ -9,8 +9,9 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from steelyard.text.tokens.scripts import _LETTERS, _MARKS, joined, script, spaced
-from steelyard.text.tokens.tokens import content_words, stem, words
+
+from steelyard.text.scripts import _LETTERS, _MARKS, joined, script, spaced
+from steelyard.text.tokens import content_words, stem, words
 
 LONGEST = 20_000
 

@@ -137,7 +137,7 @@ def within(name: str, value: Amount, low: float, high: float | None = None) -> A
     >>> within("budget", float("nan"), 0)
     Traceback (most recent call last):
     ...
-    steelyard.errors.InputError: budget=nan: must be at least 0
+    steelyard.core.errors.InputError: budget=nan: must be at least 0
     """
     if value is not None and not low <= value <= (sys.float_info.max if high is None else high):
         raise InputError(

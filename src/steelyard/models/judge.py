@@ -114,7 +114,7 @@ def script(function: Answer, *, window: int | None = None, price: tuple[float, f
     it raises (``AskFailed``, ``BadReply``) is raised in the rule. Answers are read as a model's are, and not kept.
 
     >>> print(script(lambda ask: {"verdict": "yes"}))
-    script:steelyard.judge.<lambda>
+    script:steelyard.models.judge.<lambda>
     """
     return LLMJudge(f"script:{_full_name(function)}", url="", window=window, price=price, answer=function)
 

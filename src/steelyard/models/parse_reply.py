@@ -44,7 +44,7 @@ def read_reply(completion: Completion, shape: type[Struct]) -> Struct:
     >>> read_reply(Completion('{"verdict": "ye', finish="length"), Verdict)
     Traceback (most recent call last):
     ...
-    steelyard.errors.BadReply: truncated: the reply was cut off at the limit of tokens
+    steelyard.core.errors.BadReply: truncated: the reply was cut off at the limit of tokens
     """
     text = completion.text
     if completion.finish == "content_filter":

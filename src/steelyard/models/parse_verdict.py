@@ -25,7 +25,7 @@ def read_label(text: str | None, options: Sequence[str]) -> str:
     >>> read_label("yes/no", ["yes", "no"])
     Traceback (most recent call last):
     ...
-    steelyard.errors.BadReply: wrong_schema: not one of: yes, no
+    steelyard.core.errors.BadReply: wrong_schema: not one of: yes, no
     """
     label = find_label(text, tuple(options))
     if label is None:
@@ -96,7 +96,7 @@ def read_rating(text: str | None, low: float, high: float) -> float:
     >>> read_rating("Score: 11", 0, 10)
     Traceback (most recent call last):
     ...
-    steelyard.errors.BadReply: wrong_schema: rating 11 is not in 0 to 10
+    steelyard.core.errors.BadReply: wrong_schema: rating 11 is not in 0 to 10
     """
     hit = _rating_in(text or "")
     if hit is None:

@@ -20,7 +20,7 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     >>> cosine([1.0, 0.0], [0.0, 0.0])
     Traceback (most recent call last):
     ...
-    steelyard.errors.BadReply: embedding: a zero vector has no direction
+    steelyard.core.errors.BadReply: embedding: a zero vector has no direction
     """
     if len(a) != len(b):
         raise BadReply("embedding", f"vectors of {len(a)} and {len(b)} numbers")

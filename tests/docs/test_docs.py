@@ -1,0 +1,54 @@
+"""Documentation that a machine checks: generated parts, examples, links."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from steelyard.metrics.lookup import ask_for
+from tests.docs.generated import DOCS, GENERATED
+
+ROOT = DOCS.parent
+PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_pages_are_up_to_date(name: str) -> None:
+    """``make docs`` would change nothing."""
+    assert (DOCS / name).read_text(encoding="utf-8") == GENERATED[name](), "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ```python block of a page runs, in order and in one namespace; ```python no-run shows a fragment."""
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {"__name__": "example"}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("from-*.md")), ids=lambda page: page.name)
+def test_names_of_other_tools_are_known(page: Path) -> None:
+    """Every metric in the tables of these pages resolves, and in every column to the same one."""
+    rows = re.findall(r"^\|(.*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    columns = next(row for row in rows if "here" in row).split("|")
+    here = next(at for at, cell in enumerate(columns) if cell.strip() == "here")
+    rows = [row for row in rows if not re.search(r"---|threshold=|assert_test", row) and "`" in row]
+    assert len(rows) > 4
+    for row in rows:
+        cells = [re.findall("`([^`]+)`", cell) for cell in row.split("|")]
+        ours = {ask_for([name], judged=True)[0].metric.name for name in cells[here]}
+        theirs = {ask_for([name], judged=True)[0].metric.name for cell in cells[:here] for name in cell}
+        assert theirs <= ours, row
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link to a file of this project leads to one that exists."""
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
