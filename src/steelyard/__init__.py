@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from .evaluate.evaluate_system import evaluate_system as evaluate_system
     from .evaluate.suite import BenchmarkSuite as BenchmarkSuite
     from .evaluate.tie_bounds import tied_orders as tied_orders
-    from .io.ragas_bridge import as_ragas_dataset as as_ragas_dataset
+    from .io.foreign_formats import as_ragas_dataset as as_ragas_dataset
     from .io.samples import read_samples as read_samples
     from .io.samples import write_samples as write_samples
     from .judges.calibrate import calibrate as calibrate
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from .reports.report import RagEvalReport as RagEvalReport
     from .reports.report import Report as Report
     from .reports.report import RetrievalEvalReport as RetrievalEvalReport
-    from .synthesis.dataset_builder import EvalDatasetBuilder as EvalDatasetBuilder
+    from .synthesis.generate import EvalDatasetBuilder as EvalDatasetBuilder
     from .synthesis.generate import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
     from .systems.protocols import RetrievalSystem as RetrievalSystem
@@ -115,11 +115,10 @@ _WHERE = {
     "text.tokens": ("normalize_answer",),
     "datasets.beir": ("read_beir", "write_beir"),
     "ranking.trec.files": ("read_qrels", "read_run"),
-    "io.ragas_bridge": ("as_ragas_dataset",),
+    "io.foreign_formats": ("as_ragas_dataset",),
     "io.samples": ("read_samples", "write_samples"),
     "core.records": ("Sample", "RagSample", "Qrels", "Run", "Score", "Estimate", "Span", "Value", "Undefined", "Usage"),
     "datasets.dataset": ("Dataset", "EvalQuery"),
-    "synthesis.dataset_builder": ("EvalDatasetBuilder",),
     "reports.report": ("Report", "RetrievalEvalReport", "RagEvalReport"),
     "judges.calibrate": ("calibrate",),
     "judges.calibration": ("Calibration",),
@@ -129,7 +128,7 @@ _WHERE = {
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
     "evaluate.suite": ("BenchmarkSuite",),
     "evaluate.evaluate_system": ("evaluate_system", "aevaluate_system"),
-    "synthesis.generate": ("synthesize",),
+    "synthesis.generate": ("EvalDatasetBuilder", "synthesize"),
     "metrics.registry": ("metric", "ranking_metric", "register_metric", "Metric"),
     "metrics.lookup": ("get_metric",),
     "core.requests": ("play", "ask", "embed", "ratio", "Prompt", "Numbered"),

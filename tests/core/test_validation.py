@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from steelyard.core.validation import misfit
+from steelyard.core.validation import validation_problem
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -48,12 +48,12 @@ def test_a_misfit_in_words(given: Any, place: str, words: str) -> None:
     """Kind, bound and length are words; what was found is shown where the path leads to it."""
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(given, Outer)
-    assert misfit(caught.value, given)[:2] == (words, place)
+    assert validation_problem(caught.value, given)[:2] == (words, place)
 
 
 def test_what_is_found_is_cut() -> None:
     """A long value does not make a long line, and without the value none is shown."""
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert("x" * 1000, int)
-    assert len(misfit(caught.value, "x" * 1000).words) < 100
-    assert misfit(caught.value).words == "expected a whole number"
+    assert len(validation_problem(caught.value, "x" * 1000).words) < 100
+    assert validation_problem(caught.value).words == "expected a whole number"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.records import Sample, Span
-from steelyard.datasets.anchors import Label, check_labels, counts, repaired, summary, text_digest
+from steelyard.datasets.anchors import AnchoredLabel, check_labels, counts, repaired, summary, text_digest
 from steelyard.datasets.corpus import Corpus
 from steelyard.datasets.locate_evidence import find, occurrences
 from steelyard.text.locate import flatten
@@ -202,7 +202,10 @@ def test_the_summary_names_examples() -> None:
     assert lines[1] == "  s: k2: moved → k7"
     assert "  … and 1 more split" in lines
     assert any("--was" in line for line in summary(check_labels([sample(relevance={"k1": 1})], NOW)))
-    assert str(Label("s", "d", "gone", 0, note="its text is nowhere")) == "s: span 1 in d: gone (its text is nowhere)"
+    assert (
+        str(AnchoredLabel("s", "d", "gone", 0, note="its text is nowhere"))
+        == "s: span 1 in d: gone (its text is nowhere)"
+    )
 
 
 @given(st.text(alphabet="ab c\n", min_size=1, max_size=120), st.integers(1, 60), st.data())

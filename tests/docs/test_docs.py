@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.metrics.lookup import ask_for
+from steelyard.metrics.lookup import requested_metrics
 from tests.docs.generated import DOCS, GENERATED
 
 ROOT = DOCS.parent
@@ -41,8 +41,8 @@ def test_names_of_other_tools_are_known(page: Path) -> None:
     assert len(rows) > 4
     for row in rows:
         cells = [re.findall("`([^`]+)`", cell) for cell in row.split("|")]
-        ours = {ask_for([name], judged=True)[0].metric.name for name in cells[here]}
-        theirs = {ask_for([name], judged=True)[0].metric.name for cell in cells[:here] for name in cell}
+        ours = {requested_metrics([name], judged=True)[0].metric.name for name in cells[here]}
+        theirs = {requested_metrics([name], judged=True)[0].metric.name for cell in cells[:here] for name in cell}
         assert theirs <= ours, row
 
 

@@ -14,16 +14,16 @@ from scipy import stats
 from steelyard import calibrate
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError, UnknownName
-from steelyard.judges.annotations import Label, read_labels
+from steelyard.judges.annotations import HumanLabel, read_labels
 from steelyard.judges.label_sampling import draw
 from steelyard.render import calibration as render
 from steelyard.stats.ppi import corrected_mean
 from tests.judges.judged_reports import report
 
 
-def labels(values: list[float | None], **fields: str) -> list[Label]:
+def labels(values: list[float | None], **fields: str) -> list[HumanLabel]:
     """One label per sample, in the order of the report."""
-    return [Label(sample=f"q{row}", value=value, **fields) for row, value in enumerate(values)]
+    return [HumanLabel(sample=f"q{row}", value=value, **fields) for row, value in enumerate(values)]
 
 
 def test_a06_a_judge_that_always_says_yes(shared: Path) -> None:
@@ -120,10 +120,10 @@ def test_several_people_the_majority_and_the_ceiling() -> None:
 def test_one_person_saying_two_things_is_an_error() -> None:
     """A label twice with the same value is one label."""
     judged = report({"m": [1.0, 0.0]})
-    twice = [*labels([1.0, 0.0], annotator="ann"), Label(sample="q1", value=0.0, annotator="ann")]
+    twice = [*labels([1.0, 0.0], annotator="ann"), HumanLabel(sample="q1", value=0.0, annotator="ann")]
     assert calibrate(judged, twice, drawn="random")["m"].n == 2
     with pytest.raises(InputError, match="q1 is labelled twice by ann: 0 and 1"):
-        calibrate(judged, [*twice, Label(sample="q1", value=1.0, annotator="ann")])
+        calibrate(judged, [*twice, HumanLabel(sample="q1", value=1.0, annotator="ann")])
 
 
 def test_bias_by_slice() -> None:
@@ -198,7 +198,7 @@ def test_labels_that_were_drawn_correct_the_judge(bins: int) -> None:
     judged = report({"m": scores.tolist()})
     drawn = draw(judged, "m", 80, bins=bins, seed=1)
     given = [
-        Label(
+        HumanLabel(
             sample=one.unit.sample,
             value=float(people[one.unit.row]),
             drawn="stratified" if one.stratum else "random",
@@ -290,10 +290,12 @@ def test_labels_that_are_no_random_sample_are_told_of() -> None:
     assert len(chosen.warnings) == 1
     assert "these labels do not look like a random sample" in chosen.warnings[0]
     skipped = [
-        Label(sample=f"q{row}", value=None if row in {3, 9} else people[row], drawn="random") for row in range(50)
+        HumanLabel(sample=f"q{row}", value=None if row in {3, 9} else people[row], drawn="random") for row in range(50)
     ]
     assert "2 samples were drawn and passed over" in calibrate(judged, skipped).warnings[0]
-    unfinished = [Label(sample=f"q{row}", value=people[row] if row < 40 else None, drawn="random") for row in range(50)]
+    unfinished = [
+        HumanLabel(sample=f"q{row}", value=people[row] if row < 40 else None, drawn="random") for row in range(50)
+    ]
     assert calibrate(judged, unfinished).warnings == []
 
 
@@ -301,7 +303,7 @@ def test_a_stratum_without_labels_leaves_no_corrected_estimate() -> None:
     """Nothing is made up for it, and the reason is told."""
     judged = report({"m": [0.2, 0.8] * 10})
     given = [
-        Label(sample=f"q{row}", value=1.0, drawn="stratified", stratum="low" if row < 4 else "high", share=0.5)
+        HumanLabel(sample=f"q{row}", value=1.0, drawn="stratified", stratum="low" if row < 4 else "high", share=0.5)
         for row in range(5)
     ]
     found = calibrate(judged, given)["m"]
@@ -392,10 +394,10 @@ def test_labels_are_read_from_many_shapes(tmp_path: Path) -> None:
     frame = pl.DataFrame({"query_id": ["q0", "q1"], "human": [1.0, None]})
     assert [one.value for one in read_labels(frame)] == [1.0, None]
     assert [one.value for one in read_labels({"id": ["a", "b"], "rating": [3, 5]}, scale=(1, 5))] == [0.5, 1.0]
-    assert read_labels([{"id": 42, "verdict": True}])[0] == Label(sample="42", value=1.0)
+    assert read_labels([{"id": 42, "verdict": True}])[0] == HumanLabel(sample="42", value=1.0)
     sheet = tmp_path / "labels.tsv"
     sheet.write_text("Sample\tLabel\tAnnotator\n'=x\tPASS\tann\n", encoding="utf-8")
-    assert read_labels(sheet) == [Label(sample="=x", value=1.0, annotator="ann")]
+    assert read_labels(sheet) == [HumanLabel(sample="=x", value=1.0, annotator="ann")]
     for text, words in (
         ("name,value\na,1\n", "no sample: expected one of sample"),
         ("id,words\na,1\n", "no value: expected one of value"),

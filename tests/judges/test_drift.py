@@ -14,7 +14,7 @@ from steelyard import evaluate_rag, script
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.core.requests import Ask
-from steelyard.judges.annotations import Label
+from steelyard.judges.annotations import HumanLabel
 from steelyard.judges.drift import drift, rejudge
 from steelyard.render import drift as render
 from tests.judges.judged_reports import report
@@ -84,7 +84,7 @@ def test_people_say_which_judge_is_right() -> None:
     people = [1.0, 0.0] * 20
     before = report({"m": [0.9] * 40})
     after = report({"m": [0.9, 0.1] * 20})
-    labels = [Label(sample=f"q{row}", value=value) for row, value in enumerate(people)]
+    labels = [HumanLabel(sample=f"q{row}", value=value) for row, value in enumerate(people)]
     beside = drift(before, after, labels=labels).metrics["m"].people
     assert (beside.before, beside.after, beside.n) == (0.5, 1.0, 40)
     assert beside.p < 0.001
@@ -163,7 +163,7 @@ def test_everything_is_checked_before_a_call(
 def test_labels_that_name_no_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They are about the only judged metric, though others are in the report; of several, ``--metric`` says which."""
     first = anchor()
-    labels = [Label(sample=str(one), value=1.0) for one in range(1, 31)]
+    labels = [HumanLabel(sample=str(one), value=1.0) for one in range(1, 31)]
     assert drift(first, rejudge(first, script(new)), labels=labels).metrics[RUBRIC].people.n == 30
     report({"one": [0.9, 0.1], "two": [0.9, 0.1]}).save(tmp_path / "report.json")
     (tmp_path / "sheet.csv").write_text("id,value\nq0,1\nq1,0\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from steelyard.core.errors import InputError, UnknownName
 from steelyard.core.metric_names import Name, parse, show
 from steelyard.core.wording import nearest
-from steelyard.metrics.lookup import ask_for, check_threshold, every, get_metric
+from steelyard.metrics.lookup import check_threshold, every, get_metric, requested_metrics
 
 VALUES = st.one_of(
     st.booleans(),
@@ -57,18 +57,18 @@ def test_every_metric_is_found_by_its_name_and_aliases() -> None:
     for one in every():
         if one.missing():
             continue
-        for name in (one.name, *one.aliases, *one.of_ten):
-            members = ask_for([name if name == one.name or one.way == "ranking" else f"{one.way}.{name}"])
+        for name in (one.name, *one.aliases, *one.ten_point_aliases):
+            members = requested_metrics([name if name == one.name or one.way == "ranking" else f"{one.way}.{name}"])
             assert {member.metric.name for member in members} == {one.name}, name
 
 
 FIRST = """
 import json, multiprocessing, sys
-from steelyard.metrics.lookup import ask_for
+from steelyard.metrics.lookup import requested_metrics
 
 def identity(asked):
     name, judged = asked
-    return ask_for([name], judged=judged)[0].metric.identity
+    return requested_metrics([name], judged=judged)[0].metric.identity
 
 with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
     json.dump(pool.map(identity, json.load(sys.stdin), chunksize=1), sys.stdout)
@@ -80,12 +80,12 @@ def test_a_name_means_the_same_metric_whatever_was_loaded_before() -> None:
     """Where a quantity has two ways, the first name that a process looks up means what it means after all others."""
     ways = Counter(one.name for one in every())
     twice = [one for one in every() if ways[one.name] > 1]
-    names = {name for one in twice for name in (one.name, *one.aliases, *one.of_ten)}
+    names = {name for one in twice for name in (one.name, *one.aliases, *one.ten_point_aliases)}
     asked = [(name, judged) for name in sorted(names) for judged in (False, True)]
     told = subprocess.run(
         [sys.executable, "-c", FIRST], input=json.dumps(asked), stdout=subprocess.PIPE, check=True, text=True
     )
-    later = [ask_for([name], judged=judged)[0].metric.identity for name, judged in asked]
+    later = [requested_metrics([name], judged=judged)[0].metric.identity for name, judged in asked]
     assert dict(zip(asked, json.loads(told.stdout), strict=True)) == dict(zip(asked, later, strict=True))
     assert later[asked.index(("Faithfulness", True))] == "judged.faithfulness"
 
@@ -122,24 +122,24 @@ def test_the_nearest_comes_first(name: str, known: list[str], close: list[str]) 
 
 def test_groups_give_their_members() -> None:
     """A group stands for its members, in order, each once."""
-    assert [one.label for one in ask_for(["beir", "ndcg@10"])] == [
+    assert [one.label for one in requested_metrics(["beir", "ndcg@10"])] == [
         "ndcg@10", "map@100", "recall@100", "precision@10", "mrr@10",
     ]  # fmt: skip
-    assert len(ask_for(["all_trec"])) > 80
+    assert len(requested_metrics(["all_trec"])) > 80
 
 
 def test_the_label_is_what_was_asked_for() -> None:
     """The key in a report is the name as it was written; the metric knows its identity."""
-    (asked,) = ask_for(["P@5"])
+    (asked,) = requested_metrics(["P@5"])
     assert (asked.label, str(asked.metric)) == ("P@5", "precision@5")
 
 
 def test_bare_names_follow_the_judge() -> None:
     """A quantity with two ways is judged if there is a judge and lexical if not; a prefix decides."""
-    assert ask_for(["context_recall"], judged=False)[0].metric.way == "lexical"
-    assert ask_for(["context_recall"], judged=True)[0].metric.way == "judged"
-    assert ask_for(["lexical.context_recall"], judged=True)[0].metric.way == "lexical"
-    assert ask_for(["exact_match"], judged=True)[0].metric.way == "lexical"
+    assert requested_metrics(["context_recall"], judged=False)[0].metric.way == "lexical"
+    assert requested_metrics(["context_recall"], judged=True)[0].metric.way == "judged"
+    assert requested_metrics(["lexical.context_recall"], judged=True)[0].metric.way == "lexical"
+    assert requested_metrics(["exact_match"], judged=True)[0].metric.way == "lexical"
 
 
 def test_thresholds_lie_in_the_unit_interval() -> None:

@@ -153,7 +153,7 @@ def test_metrics_are_values() -> None:
 def test_parameters_are_checked_when_a_metric_is_asked_for(text: str, words: str) -> None:
     """Out of range or of another type: one line with the metric, before a sample is looked at."""
     with pytest.raises(InputError, match=words):
-        lookup.ask_for([text])
+        lookup.requested_metrics([text])
 
 
 def test_a_metric_may_check_its_parameters_together() -> None:

@@ -123,7 +123,7 @@ def test_a_rule_that_asks_on_and_on_is_cut_off_in_a_plan() -> None:
                 return 1.0
 
     found = Engine("http://localhost:1/v1#m", ledger=":memory:").estimate(cells(until_yes, texts(20)))
-    assert (found.cells, found.endless) == (20, 20)
+    assert (found.cells, found.unbounded) == (20, 20)
     assert 1000 <= found.calls < 5000
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from steelyard.core.progress import Count, Tally
-from steelyard.runs.ray_job import Limiter
+from steelyard.core.progress import Count, PartProgress
+from steelyard.runs.ray_job import ClusterRateLimiter
 
 
 def test_a_restarted_limiter_begins_without_permits() -> None:
     """What its forerunner granted a moment ago still counts: permits come in at the rate and not at once."""
-    limiter = Limiter({"u": 50.0})
+    limiter = ClusterRateLimiter({"u": 50.0})
     first = limiter.lease(0, "u", 8, None)
     assert (first.granted, first.stop) == (0, False)
     assert 0 < first.delay <= 1.0
@@ -25,7 +25,7 @@ def test_a_restarted_limiter_begins_without_permits() -> None:
 
 def test_the_driver_says_when_to_stop_and_hears_of_progress() -> None:
     """Counts are those of the last word of each part; stopping holds until the driver says otherwise."""
-    limiter = Limiter({"u": 1000.0})
+    limiter = ClusterRateLimiter({"u": 1000.0})
     limiter.lease(3, None, 0, Count(done=2, calls=2))
     limiter.lease(3, None, 0, Count(done=5, calls=6))
     limiter.lease(4, None, 0, Count(done=1))
@@ -40,7 +40,7 @@ def test_the_driver_says_when_to_stop_and_hears_of_progress() -> None:
 def test_parts_add_up() -> None:
     """Progress of parts, one after the other, is that of one run; a cost that nobody knows stays unknown."""
     told: list[Count] = []
-    tally = Tally(lambda *count: told.append(Count(*count)))
+    tally = PartProgress(lambda *count: told.append(Count(*count)))
     tally(3, 1, 0, 3, 0, 30, None)
     tally.next_part()
     tally(2, 0, 1, 2, 1, 20, 0.5)

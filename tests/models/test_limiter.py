@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from steelyard.models.limiter import Limiter
+from steelyard.models.rate_limits import ConcurrencyLimiter
 from tests.models.small_rules import by_key, cells, engine_of, so, texts, value
 from tests.server import Server
 
@@ -15,7 +15,7 @@ def test_the_oldest_cell_goes_first_and_the_limit_holds() -> None:
     """Whatever order they come in, the least rank is served first."""
 
     async def scene() -> tuple[list[int], int]:
-        limiter, order, most = Limiter(2), list[int](), 0
+        limiter, order, most = ConcurrencyLimiter(2), list[int](), 0
 
         async def call(rank: int) -> None:
             nonlocal most
@@ -37,7 +37,7 @@ def test_rare_push_backs_cost_nothing_and_many_halve() -> None:
     """One call in twenty turned away is an accident; a quarter is a message, told once per generation."""
 
     async def scene() -> tuple[int, int, int]:
-        limiter = Limiter(16)
+        limiter = ConcurrencyLimiter(16)
         for number in range(200):
             (limiter.pushed_back if number % 20 == 0 else limiter.succeeded)(0)
         rare = limiter.limit
@@ -55,7 +55,7 @@ def test_the_limit_never_falls_below_one() -> None:
     """An endpoint that turns everything away is still asked one call at a time."""
 
     async def scene() -> int:
-        limiter = Limiter(16)
+        limiter = ConcurrencyLimiter(16)
         for generation in range(10):
             for _ in range(20):
                 limiter.pushed_back(generation)
@@ -68,7 +68,7 @@ def test_a_pause_that_the_endpoint_asks_for_holds_all() -> None:
     """Where most calls are turned away, none starts before the pause is over."""
 
     async def scene() -> float:
-        limiter = Limiter(4)
+        limiter = ConcurrencyLimiter(4)
         for _ in range(4):
             limiter.pushed_back(0, pause=0.1)
         started = time.perf_counter()
@@ -82,7 +82,7 @@ def test_a_cancelled_wait_leaves_no_place_taken() -> None:
     """A place that is granted while its call is being cancelled goes to the next."""
 
     async def scene() -> int:
-        limiter = Limiter(1)
+        limiter = ConcurrencyLimiter(1)
         await limiter.enter(0)
         waiting = asyncio.ensure_future(limiter.enter(1))
         await asyncio.sleep(0)

@@ -17,7 +17,7 @@ from steelyard import evaluate_rag
 from steelyard.core.errors import InputError
 from steelyard.core.requests import Flow, Prompt, ask
 from steelyard.models.engine import Cell, Engine
-from steelyard.models.rate_limits import Bucket, Pace, rates_of
+from steelyard.models.rate_limits import RateLimiter, TokenBucket, rates_of
 from tests.server import Reply, Server
 
 
@@ -44,7 +44,7 @@ def most_in_a_second(times: Sequence[float]) -> int:
 )
 def test_no_second_has_more_than_rate_and_burst(rate: float, burst: float, asked: list[tuple[float, int]]) -> None:
     """However calls come, no stretch of time sees more than its share of the rate and one burst."""
-    bucket, now = Bucket(rate, burst), 0.0
+    bucket, now = TokenBucket(rate, burst), 0.0
     granted: list[tuple[float, int]] = []
     for pause, wanted in asked:
         now += pause
@@ -58,12 +58,12 @@ def test_no_second_has_more_than_rate_and_burst(rate: float, burst: float, asked
 
 def test_a_bucket_gives_what_it_promises() -> None:
     """After its delay there is a permit; a clock that goes back gives none for nothing."""
-    bucket = Bucket(rate=4, burst=1)
+    bucket = TokenBucket(rate=4, burst=1)
     assert [bucket.take(1, 10.0), bucket.take(1, 10.0)] == [1, 0]
     assert bucket.delay(10.0) == pytest.approx(0.25)
     assert bucket.take(1, 10.0 + bucket.delay(10.0)) == 1
     assert [bucket.take(1, 3.0), bucket.take(1, 10.3), bucket.take(1, 10.51)] == [0, 0, 1]
-    assert Bucket(rate=100, full=False).take(5, 7.0) == 0
+    assert TokenBucket(rate=100, full=False).take(5, 7.0) == 0
 
 
 def test_a_pace_keeps_the_order_and_the_rate() -> None:
@@ -73,14 +73,14 @@ def test_a_pace_keeps_the_order_and_the_rate() -> None:
     async def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    async def call(pace: Pace, number: int) -> None:
+    async def call(pace: RateLimiter, number: int) -> None:
         await pace.permit()
         started.append((number, round(now[0], 6)))
 
-    async def calls(pace: Pace) -> None:
+    async def calls(pace: RateLimiter) -> None:
         await asyncio.gather(*(call(pace, number) for number in range(5)))
 
-    pace = Pace(10, burst=1, clock=lambda: now[0], sleep=sleep)
+    pace = RateLimiter(10, burst=1, clock=lambda: now[0], sleep=sleep)
     asyncio.run(calls(pace))
     assert started == [(number, round(number / 10, 6)) for number in range(5)]
     now[0] = 100.0
@@ -92,7 +92,7 @@ def test_a_pace_keeps_the_order_and_the_rate() -> None:
 def test_an_endpoint_is_asked_at_its_rate(serve: Callable[..., Server]) -> None:
     """Forty places, and still no second with more than the rate and the burst; other endpoints are not held up."""
     server = serve()
-    engine = Engine(server.judge, ledger=":memory:", concurrency=40, paces={server.url: Pace(50, burst=5)})
+    engine = Engine(server.judge, ledger=":memory:", concurrency=40, paces={server.url: RateLimiter(50, burst=5)})
     results = list(engine.run(Cell(number, partial(so, f"text {number}")) for number in range(90)))
     assert all(result.error is None for result in results)
     assert server.calls == 90
@@ -111,7 +111,7 @@ def test_push_backs_are_heeded_beside_a_rate(serve: Callable[..., Server]) -> No
         return '{"verdict": "yes"}'
 
     server = serve(answer=answer)
-    engine = Engine(server.judge, ledger=":memory:", concurrency=8, paces={server.url: Pace(200, burst=2)})
+    engine = Engine(server.judge, ledger=":memory:", concurrency=8, paces={server.url: RateLimiter(200, burst=2)})
     results = list(engine.run(Cell(number, partial(so, f"text {number}")) for number in range(12)))
     assert all(result.error is None for result in results)
     assert server.calls == 18

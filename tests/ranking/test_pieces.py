@@ -15,7 +15,7 @@ from steelyard import InputError, evaluate_run
 from steelyard.cli import invoke
 from steelyard.ranking.trec.blocks import whole_text
 from steelyard.ranking.trec.files import load_rankings
-from steelyard.ranking.trec.pieces import pieces_of
+from steelyard.ranking.trec.scan import pieces_of
 
 METRICS = ("ndcg@10", "map", "err@20", "recall@100", "mrr")
 

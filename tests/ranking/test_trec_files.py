@@ -21,7 +21,7 @@ from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.rankings import Rankings
 from steelyard.ranking.trec import blocks
-from steelyard.ranking.trec.blocks import ROOM, Column, Ids, Odd, Text, paired
+from steelyard.ranking.trec.blocks import ROOM, FieldColumn, Ids, NeedsSlowParser, Text, paired
 from steelyard.ranking.trec.files import load_rankings, read_qrels, read_run, write_qrels, write_run
 from steelyard.ranking.trec.numbers import numbers_of
 
@@ -289,7 +289,7 @@ def test_fixed_decimals_are_the_nearest_doubles(decimals: int, digits: list[int]
 @pytest.mark.parametrize("text", ["1/2", "1:5", "1.2.3", "--1", "-", ".", "1.5x", "0x10", "١", "1e", "", "1 2"])
 def test_what_is_no_number_is_odd(text: str) -> None:
     """Among numbers of the same length, where only one byte differs."""
-    with pytest.raises(Odd):
+    with pytest.raises(NeedsSlowParser):
         numbers_in(["1.5", text, "2.5"])
 
 
@@ -310,7 +310,7 @@ def numbers_in(texts: list[str]) -> np.ndarray:
     """The numbers of some fields."""
     fields = [text.encode() for text in texts]
     sizes = np.array([len(field) for field in fields])
-    return numbers_of(Text.of(b"".join(fields)), Column(ROOM + np.cumsum(sizes) - sizes, sizes))
+    return numbers_of(Text.of(b"".join(fields)), FieldColumn(ROOM + np.cumsum(sizes) - sizes, sizes))
 
 
 def test_long_ids_and_long_rankings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

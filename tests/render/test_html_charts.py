@@ -13,7 +13,7 @@ import pytest
 from steelyard.core.errors import InputError, MissingExtra, UnknownName
 from steelyard.render.charts import plot, scatter, trend
 from steelyard.render.histogram import histogram
-from steelyard.reports.store import Kept
+from steelyard.reports.store import StoredReport
 from steelyard.stats.pooling import Column
 from tests.render.made import made
 
@@ -56,8 +56,10 @@ def test_a_trend_has_every_kept_run(tmp_path: Path) -> None:
     """One point a run that has a value, in the order kept, with its interval."""
     pytest.importorskip("altair", reason="the extra report is not installed")
     pytest.importorskip("vl_convert", reason="the extra report is not installed")
-    kept = [Kept(str(day), f"2026-03-0{day}T10:00:00", "bm25", "main", "", REPORT.estimates) for day in (1, 2, 3)]
-    kept.append(Kept("4", "2026-03-04T10:00:00"))
+    kept = [
+        StoredReport(str(day), f"2026-03-0{day}T10:00:00", "bm25", "main", "", REPORT.estimates) for day in (1, 2, 3)
+    ]
+    kept.append(StoredReport("4", "2026-03-04T10:00:00"))
     root = ElementTree.fromstring(trend(kept, "token_f1", tmp_path / "x.svg").read_text(encoding="utf-8"))
     text = " ".join(root.itertext())
     assert "3 kept reports" in text
@@ -108,6 +110,6 @@ def test_control_characters_are_written_out(tmp_path: Path) -> None:
     text = " ".join(ElementTree.fromstring(drawn.read_text(encoding="utf-8")).itertext())
     assert "bad\\x1b[2J\\x08" in text
     assert "kind=a\\x00\\ufffe\\ud800" in text
-    kept = [Kept("1", "2026-03-01T10:00:00", "bm25\x07", "main", "", REPORT.estimates)]
+    kept = [StoredReport("1", "2026-03-01T10:00:00", "bm25\x07", "main", "", REPORT.estimates)]
     drawn = trend(kept, "token_f1", tmp_path / "y.svg")
     assert "bm25\\x07" in " ".join(ElementTree.fromstring(drawn.read_text(encoding="utf-8")).itertext())

@@ -19,7 +19,7 @@ from steelyard.render.html_data import data, merit, states, verdicts, worst_firs
 from steelyard.render.html_evidence import shaped
 from steelyard.render.html_view import verdict
 from steelyard.reports.estimates import pool_report
-from steelyard.reports.failure_analysis import where_it_fails
+from steelyard.reports.failure_analysis import analyse_failures
 from steelyard.reports.provenance import MetricNote
 from steelyard.reports.report import Report
 from steelyard.stats.pooling import Column
@@ -85,7 +85,7 @@ def test_data_comes_back_as_it_went_in() -> None:
     report = made(120)
     shared = report.samples[0].retrieved_contexts
     report.samples[1] = Sample(id=report.ids[1], retrieved_contexts=shared)
-    packed = data(report, where_it_fails(report))
+    packed = data(report, analyse_failures(report))
     core = unpacked(packed.core)
     assert isinstance(core, dict)
     assert core["ids"] == report.ids
@@ -117,7 +117,7 @@ def test_prompts_and_replies_are_embedded_with_contexts_once(tmp_path: Path) -> 
     ledger.add(Entry("k1", "judge", f"Is it so?\n{context}\nend", '{"verdict": "yes"}', "{}", prompt_tokens=7))
     ledger.close()
     report.run["ledger"] = str(place)
-    packed = data(report, where_it_fails(report))
+    packed = data(report, analyse_failures(report))
     assert whole(packed.exchanges) == [[["Is it so?\n", 0, "\nend"], '{"verdict": "yes"}', "7 + 0 tokens, 1 attempt"]]
     assert whole(packed.contexts) == [context]
     detail = whole(packed.details)[0]

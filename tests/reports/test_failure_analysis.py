@@ -17,8 +17,8 @@ from steelyard.reports.failure_analysis import (
     REMEDIES,
     RETRIEVAL,
     UNKNOWN,
+    analyse_failures,
     read_documents,
-    where_it_fails,
 )
 from steelyard.reports.provenance import MetricNote
 from steelyard.reports.report import Report
@@ -55,7 +55,7 @@ def test_every_combination_by_hand() -> None:
         sample("e", ["x"], []),
     ]
     metrics = {"contains": ("lexical", [1, 0, 0, 0, 1]), "faithfulness": ("judged", [1, 0.4, 0.5, NAN, NAN])}
-    found = where_it_fails(report_of(samples, metrics))
+    found = analyse_failures(report_of(samples, metrics))
     assert found.states == [
         ("all", "right", "grounded"),
         ("some", "wrong", "ungrounded"),
@@ -80,8 +80,8 @@ def test_what_was_read_counts_not_what_was_retrieved() -> None:
     one = sample("a", ["n", "n", "m", "x"], ["x"], read=2)
     assert read_documents(one) == ["n", "m"]
     metrics = {"contains": ("lexical", [1.0])}
-    assert where_it_fails(report_of([one], metrics)).states[0][0] == "none"
-    assert where_it_fails(report_of([sample("a", ["n", "x"], ["x"])], metrics)).states[0][0] == "all"
+    assert analyse_failures(report_of([one], metrics)).states[0][0] == "none"
+    assert analyse_failures(report_of([sample("a", ["n", "x"], ["x"])], metrics)).states[0][0] == "all"
 
 
 def test_measures_stand_in_an_order() -> None:
@@ -93,7 +93,7 @@ def test_measures_stand_in_an_order() -> None:
         "recall@5": ("ranking", [0.0, 0.0]),
         "recall@100": ("ranking", [1.0, 0.5]),
     }
-    found = where_it_fails(report_of(samples, metrics))
+    found = analyse_failures(report_of(samples, metrics))
     assert found.states == [("all", "wrong", UNKNOWN), ("some", UNKNOWN, UNKNOWN)]
     assert found.by["answer"] == "answer_correctness [judged] ≥ 0.5"
     assert found.by["retrieval"] == "recall@100: 1 is all, 0 none"
@@ -103,23 +103,23 @@ def test_declined_by_the_word_of_a_metric() -> None:
     """Abstention and answer relevancy say in their evidence that a response declined."""
     report = report_of([Sample(id="a", response="no idea")], {"abstention": ("judged", [1.0])})
     report.columns["abstention"].evidence[0] = {"declined": True}
-    assert where_it_fails(report).states == [(UNKNOWN, "declined", UNKNOWN)]
+    assert analyse_failures(report).states == [(UNKNOWN, "declined", UNKNOWN)]
     report.columns["abstention"].evidence[0] = {"declined": False}
-    assert where_it_fails(report).known == []
+    assert analyse_failures(report).known == []
 
 
 def test_a_rubric_counts_only_for_correctness() -> None:
     """A rubric on kindness says nothing of right or wrong."""
     report = report_of([Sample(id="a", response="r")], {'rubric(criteria="is it kind?")': ("judged", [1.0])})
-    assert "answer" not in where_it_fails(report).by
+    assert "answer" not in analyse_failures(report).by
     report = report_of([Sample(id="a", response="r")], {"rubric": ("judged", [1.0])})
-    assert where_it_fails(report).states[0][1] == "right"
+    assert analyse_failures(report).states[0][1] == "right"
 
 
 def test_nothing_is_known_of_nothing() -> None:
     """A report without fitting metrics has no table; an empty one has no cells."""
-    assert where_it_fails(Report()).cells == []
-    found = where_it_fails(report_of([Sample(id="a")], {"tone": ("custom", [1.0])}))
+    assert analyse_failures(Report()).cells == []
+    found = analyse_failures(report_of([Sample(id="a")], {"tone": ("custom", [1.0])}))
     assert found.by == {}
     assert table(found) is None
 
@@ -135,7 +135,7 @@ def test_every_cell_has_a_remedy(retrieval: str, answer: str, grounded: str) -> 
     one = Sample(id="a", response="" if answer == "declined" else "r")
     other = Sample(id="b", response="r")
     columns = {"recall": [recall, 1.0], "contains": [right, 1.0], "faithfulness": [rests, 1.0]}
-    found = where_it_fails(report_of([one, other], {name: ("lexical", values) for name, values in columns.items()}))
+    found = analyse_failures(report_of([one, other], {name: ("lexical", values) for name, values in columns.items()}))
     cell = next(cell for cell in found.cells if 0 in cell.rows)
     known = {retrieval, answer, grounded if answer != "declined" else UNKNOWN} != {UNKNOWN}
     assert (cell.remedy == "Its metrics do not tell.") is not known
@@ -145,7 +145,7 @@ def test_the_table_for_the_terminal() -> None:
     """Count, share, interval, words, remedy."""
     metrics = {"contains": ("lexical", [0.0, 0.0, 1.0])}
     samples = [sample(str(at), ["n"], ["x"]) for at in range(3)]
-    found = table(where_it_fails(report_of(samples, metrics)))
+    found = table(analyse_failures(report_of(samples, metrics)))
     assert found is not None
     assert found.rows[0][:4] == ("2", "67 %", "21 % – 94 %", "nothing relevant was found, wrong answer")
     assert np.all([len(row) == len(found.head) for row in found.rows])
@@ -157,6 +157,6 @@ def test_a_remedy_is_more_than_the_finding() -> None:
         found, advice = re.split("[:;] ", remedy, maxsplit=1)
         assert len(found.split()) * len(advice.split()) > 2, remedy
     misread = report_of([sample("a", ["d1"], ["d1"])], {"exact_match": ("lexical", [0.0])})
-    assert where_it_fails(misread).cells[0].remedy.startswith("It had what it needs and misread it: ")
+    assert analyse_failures(misread).cells[0].remedy.startswith("It had what it needs and misread it: ")
     right = report_of([sample("a", ["d1"], ["d1"])], {"exact_match": ("lexical", [1.0])})
-    assert where_it_fails(right).cells[0].remedy.startswith("Nothing to do")
+    assert analyse_failures(right).cells[0].remedy.startswith("Nothing to do")

@@ -23,8 +23,7 @@ from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.io.samples import read_samples
 from steelyard.models.judge import script
 from steelyard.runs.demo import load
-from steelyard.synthesis.dataset_builder import EvalDatasetBuilder
-from steelyard.synthesis.generate import plan_synthesis, synthesize
+from steelyard.synthesis.generate import EvalDatasetBuilder, plan_synthesis, synthesize
 from steelyard.text.locate import flatten
 from tests.server import Server
 from tests.synthesis.author import Author

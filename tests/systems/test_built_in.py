@@ -16,7 +16,7 @@ from steelyard.core.requests import Ask
 from steelyard.models.embedder import embedding_script
 from steelyard.models.judge import script
 from steelyard.systems.bm25 import BM25
-from steelyard.systems.chunks import Passages, cut
+from steelyard.systems.chunks import ChunkedCorpus, cut
 from steelyard.systems.dense import Dense, embed_all
 from steelyard.systems.hits import Hit
 from steelyard.systems.hybrid import Hybrid
@@ -161,7 +161,7 @@ def test_shuffled_is_random_and_repeats() -> None:
 def test_an_empty_corpus_is_an_error() -> None:
     """There is nothing to find in nothing."""
     with pytest.raises(InputError, match="the corpus is empty"):
-        Passages({})
+        ChunkedCorpus({})
     with pytest.raises(InputError, match="no document of the corpus has a word"):
         BM25({"d1": " ", "d2": "—"})
 

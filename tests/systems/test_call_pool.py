@@ -9,7 +9,7 @@ import time
 import pytest
 
 from steelyard.core.errors import AskFailed, InputError
-from steelyard.systems.call_pool import Patience, call_all
+from steelyard.systems.call_pool import CallPolicy, call_all
 
 
 def test_errors_are_results() -> None:
@@ -19,8 +19,8 @@ def test_errors_are_results() -> None:
     assert isinstance(found[1].error, ZeroDivisionError)
 
 
-@pytest.mark.parametrize("patience", [Patience(1, None, 2), Patience(3, 5.0, 2)])
-def test_failed_calls_are_made_again(patience: Patience, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("patience", [CallPolicy(1, None, 2), CallPolicy(3, 5.0, 2)])
+def test_failed_calls_are_made_again(patience: CallPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that fails twice is made three times; the number of attempts is told."""
     monkeypatch.setattr("steelyard.systems.call_pool.FIRST_PAUSE", 0.001)
     tries: dict[str, int] = {}
@@ -35,8 +35,8 @@ def test_failed_calls_are_made_again(patience: Patience, monkeypatch: pytest.Mon
     assert [(found[at].result, found[at].attempts) for at in range(2)] == [("steady", 1), ("shaky", 3)]
 
 
-@pytest.mark.parametrize("patience", [Patience(1, None, 3), Patience(1, 5.0, 3)])
-def test_what_no_retry_can_mend_is_final(patience: Patience) -> None:
+@pytest.mark.parametrize("patience", [CallPolicy(1, None, 3), CallPolicy(1, 5.0, 3)])
+def test_what_no_retry_can_mend_is_final(patience: CallPolicy) -> None:
     """A refusal is not asked for again."""
 
     def call(_: int) -> int:
@@ -56,7 +56,7 @@ def test_a_hanging_call_is_given_up() -> None:
         return n
 
     started = time.perf_counter()
-    found = {one.at: one for one in call_all([0, 1, 2, 3], call, Patience(1, 0.15))}
+    found = {one.at: one for one in call_all([0, 1, 2, 3], call, CallPolicy(1, 0.15))}
     release.set()
     assert time.perf_counter() - started < 5
     assert [found[at].result for at in range(4)] == [0, None, 2, 3]
@@ -77,7 +77,7 @@ def test_as_many_at_once_as_there_are_places() -> None:
         with lock:
             live -= 1
 
-    assert len(list(call_all(range(12), call, Patience(4)))) == 12
+    assert len(list(call_all(range(12), call, CallPolicy(4)))) == 12
     assert most == 4
 
 
@@ -93,7 +93,7 @@ def test_awaitables_are_awaited_in_one_loop() -> None:
     assert [one.result for one in call_all([1, 2], call)] == [1, 2]
 
     async def inside() -> list[object]:
-        return sorted(one.result for one in call_all([1, 2], call, Patience(2)))  # type: ignore[type-var]
+        return sorted(one.result for one in call_all([1, 2], call, CallPolicy(2)))  # type: ignore[type-var]
 
     assert asyncio.run(inside()) == [1, 2]
     assert len(loops) == 1
@@ -110,7 +110,7 @@ def test_a_hanging_coroutine_is_cancelled() -> None:
             cancelled.set()
             raise
 
-    (found,) = call_all([1], call, Patience(1, 0.1))
+    (found,) = call_all([1], call, CallPolicy(1, 0.1))
     assert isinstance(found.error, AskFailed)
     assert cancelled.wait(5)
 
@@ -121,12 +121,12 @@ def test_an_exit_in_a_system_is_its_failure() -> None:
     def call(_: int) -> None:
         raise SystemExit(3)
 
-    (found,) = call_all([1], call, Patience(2))
+    (found,) = call_all([1], call, CallPolicy(2))
     assert "SystemExit: 3" in str(found.error)
 
 
-@pytest.mark.parametrize("patience", [Patience(0), Patience(1, 0.0), Patience(1, None, -1)])
-def test_impossible_patience(patience: Patience) -> None:
+@pytest.mark.parametrize("patience", [CallPolicy(0), CallPolicy(1, 0.0), CallPolicy(1, None, -1)])
+def test_impossible_patience(patience: CallPolicy) -> None:
     """Numbers that mean nothing are errors before any call."""
     with pytest.raises(InputError):
         list(call_all([1], lambda n: n, patience))

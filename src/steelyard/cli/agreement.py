@@ -12,7 +12,7 @@ from .options import Confidence, Metrics, Seed, listed
 from .output import check_format
 
 if TYPE_CHECKING:
-    from ..judges.metric_agreement import Agreed
+    from ..judges.metric_agreement import PackAgreement
 
 FORMATS = ("table", "md", "json")
 HEAD = ("pack", "slice", "label", "metric", "n", "good", "AUC", "balanced accuracy", "rank correlation")
@@ -59,7 +59,7 @@ def agreement(
         print(shown(found, markdown=output_format == "md"))
 
 
-def shown(found: list[Agreed], *, markdown: bool = False) -> str:
+def shown(found: list[PackAgreement], *, markdown: bool = False) -> str:
     """The figures as a table, in columns or in Markdown."""
     from ..render.table import number, with_way
 

@@ -19,7 +19,7 @@ def demo(
     """Weigh two retrievers and their answers on 40 questions about lighthouses. No key, no network."""
     from ..render.line_up import FOOT, table
     from ..render.table import aligned
-    from ..reports.leaderboard import line_up
+    from ..reports.leaderboard import leaderboard
     from ..runs.demo import run
     from ..systems import bm25
 
@@ -30,7 +30,7 @@ def demo(
         ("rankings", [one.rankings for one in weighed]),
         ("answers, without a model", [one.answers for one in weighed]),
     ):
-        print(f"── {heading}", *aligned(table(line_up(reports))), "", sep="\n")
+        print(f"── {heading}", *aligned(table(leaderboard(reports))), "", sep="\n")
     print(FOOT)
     print(
         f"data, runs, samples and reports are in {out}/: open {out}/bm25/answers/report.html,"

@@ -91,7 +91,7 @@ def evaluate(
     was better, 3 too much failed or the baseline is not comparable.
     """
     from ..evaluate.evaluate_samples import DEFAULT_METRICS, evaluate_rag, plan_rag
-    from ..evaluate.scorer import Weighing
+    from ..evaluate.scorer import Scorer
     from ..io.samples import read_samples
     from ..reports.gate import exit_code, rules
 
@@ -117,7 +117,7 @@ def evaluate(
     wanted = listed(metrics) or list(DEFAULT_METRICS)
     judges = [priced(one, price) for one in judge or ()]
     samples = read_samples(data, fields=pairs(field, "--field") or None, encoding=encoding)
-    Weighing(wanted, judge=judges[0] if judges else None, thresholds=thresholds, pass_rates=rates)
+    Scorer(wanted, judge=judges[0] if judges else None, thresholds=thresholds, pass_rates=rates)
     if judges or dry_run:
         for one in tuple(judges) or (None,):
             plan = plan_rag(samples, metrics=wanted, judge=one, embedder=embedder, ledger=ledger, repeats=repeats)

@@ -55,7 +55,7 @@ class Job:
     ) -> int:
         """Plan a configuration, do what is to be done here, and merge where that is all of it."""
         from ..runs.job import merge, plan
-        from ..runs.run_config import held
+        from ..runs.run_config import apply_gates
 
         folder = self.folder()
         least = self.workers or (1 if self.share is None else self.share[1])
@@ -65,7 +65,9 @@ class Job:
         if self.address is not None:  # Ray's libraries leave no room beside a large report
             merging = [sys.executable, "-m", "steelyard", "merge", self.place, "--format", output_format]
             return subprocess.run([*merging, "--scale", str(scale)], check=False).returncode  # noqa: S603 - our own
-        return print_outcome(held(merge(folder, config), config, base / config.outputs.dir), output_format, scale=scale)
+        return print_outcome(
+            apply_gates(merge(folder, config), config, base / config.outputs.dir), output_format, scale=scale
+        )
 
     def folder(self) -> Folder:
         """Where the job is. That Ray is missing is said before anything is planned."""
@@ -84,8 +86,8 @@ class Job:
         from ..runs.job import cells_of, run_here, unfinished
 
         if self.plan_only:
-            held = pluralize(sum(manifest.rows), "sample" if manifest.config else "piece")
-            print(f"{held} in {pluralize(len(manifest.parts), 'part')}")
+            apply_gates = pluralize(sum(manifest.rows), "sample" if manifest.config else "piece")
+            print(f"{apply_gates} in {pluralize(len(manifest.parts), 'part')}")
             return False
         parts, rates = manifest.parts, dict(rates or {})
         if self.share is not None:

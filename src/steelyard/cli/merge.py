@@ -32,7 +32,7 @@ def merge(
     from ..io.storage import folder_at
     from ..runs.job import merge as made
     from ..runs.job_parts import Manifest
-    from ..runs.run_config import held
+    from ..runs.run_config import apply_gates
 
     check_format(output_format, FORMATS)
     folder = folder_at(job)
@@ -45,4 +45,6 @@ def merge(
         return 0
     config = manifest.settings
     base = Path(manifest.base) if Path(manifest.base).is_dir() else Path()
-    return print_outcome(held(made(folder), config, out or base / config.outputs.dir), output_format, scale=scale)
+    return print_outcome(
+        apply_gates(made(folder), config, out or base / config.outputs.dir), output_format, scale=scale
+    )

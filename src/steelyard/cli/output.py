@@ -10,7 +10,7 @@ from ..core.errors import InputError, within
 
 if TYPE_CHECKING:
     from ..reports.report import Report
-    from ..runs.run_config import Outcome
+    from ..runs.run_config import RunOutcome
 
 if TYPE_CHECKING:
     from ..evaluate.plan import Plan
@@ -129,9 +129,9 @@ def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
     from ..render.line_up import FOOT, table
     from ..render.markdown import markdown_table
     from ..render.table import aligned
-    from ..reports.leaderboard import line_up
+    from ..reports.leaderboard import leaderboard
 
-    found = table(line_up(reports, seed=seed))
+    found = table(leaderboard(reports, seed=seed))
     if output_format == "latex":
         print(latex_table(found))
         return
@@ -142,7 +142,7 @@ def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
             print(f"{report.system}: {line}")
 
 
-def print_outcome(outcome: Outcome, output_format: str, *, scale: float) -> int:
+def print_outcome(outcome: RunOutcome, output_format: str, *, scale: float) -> int:
     """Print a report and every rule with its verdict; the exit code."""
     from ..render.formats import printed
     from ..reports.gate import exit_code

@@ -54,7 +54,7 @@ def run(
     """
     from ..models.rate_limits import rates_of
     from ..runs.config import read_config, read_plain
-    from ..runs.run_config import duration, endpoints_in, plan, weighing_in
+    from ..runs.run_config import duration, endpoints_in, plan, scorer_of
     from ..runs.run_config import run as weigh
     from ..runs.system_config import has_systems
 
@@ -67,7 +67,7 @@ def run(
             return _run_systems(config, output_format, dry_run=dry_run)
     read = read_config(config)
     with _in(config):
-        weighing_in(read)
+        scorer_of(read)
     base = config.resolve().parent
     rates = rates_of(rate or (), endpoints_in(read) if rate else {})
     if concurrency is not None:

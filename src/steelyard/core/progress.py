@@ -34,7 +34,7 @@ class Count(NamedTuple):
         )
 
 
-class Tally:
+class PartProgress:
     """Progress of several runs, one after the other, as that of one: counts never fall."""
 
     def __init__(self, progress: Progress | None) -> None:

@@ -26,7 +26,7 @@ Vector: TypeAlias = Sequence[float]
 class Ask(Struct, frozen=True):
     """One question to a judge: the rendered prompt and the shape of the reply. ``draw`` tells equal questions apart.
 
-    ``weighed`` names a number of the reply whose chances are wanted too: the reply is then a ``Weighed``.
+    ``weighed`` names a number of the reply whose chances are wanted too: the reply is then a ``WithLogprobs``.
     """
 
     prompt: str
@@ -36,7 +36,7 @@ class Ask(Struct, frozen=True):
     weighed: str = ""
 
 
-class Weighed(Struct, Generic[Reply], frozen=True):
+class WithLogprobs(Struct, Generic[Reply], frozen=True):
     """A reply, and the probability of each number in the place of one of its fields, where the endpoint tells it."""
 
     reply: Reply
@@ -92,11 +92,13 @@ def ask(
     return reply
 
 
-def weigh(
+def ask_with_logprobs(
     prompt: Prompt, shape: type[Reply], number: str, **fields: str | Sequence[str]
-) -> Generator[Requests, Any, Weighed[Reply]]:
+) -> Generator[Requests, Any, WithLogprobs[Reply]]:
     """Ask one question, and for the chances of a number of the reply, which may be unknown (empty)."""
-    weighed: Weighed[Reply] = yield Ask(prompt.render(fields), shape, flags=injection_flags(fields), weighed=number)
+    weighed: WithLogprobs[Reply] = yield Ask(
+        prompt.render(fields), shape, flags=injection_flags(fields), weighed=number
+    )
     return weighed
 
 
@@ -251,12 +253,12 @@ def play(flow: Flow, replies: Answers) -> Outcome:
 
 def typed(one: Request, given: object) -> object:
     """A reply in the shape that was asked for, or BadReply."""
-    if isinstance(one, Embed) or isinstance(given, Weighed):
+    if isinstance(one, Embed) or isinstance(given, WithLogprobs):
         return given
     if not one.weighed:
         return _typed(one.shape, given)
     told = given.get("chances", {}) if isinstance(given, Mapping) else {}
-    return Weighed(_typed(one.shape, given), told)
+    return WithLogprobs(_typed(one.shape, given), told)
 
 
 def _typed(shape: type[Reply], given: object) -> Reply:

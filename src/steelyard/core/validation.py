@@ -24,7 +24,7 @@ _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<at>\d+)\]")
 
 
-class Misfit(NamedTuple):
+class ValidationProblem(NamedTuple):
     """What is wrong and where; ``unknown`` is the name of a field that is not known."""
 
     words: str
@@ -34,7 +34,7 @@ class Misfit(NamedTuple):
     def below(self, where: str) -> str:
         """The place, in a value that itself stands at ``where``.
 
-        >>> Misfit("expected text", "$.a[0]").below("metadata.spans")
+        >>> ValidationProblem("expected text", "$.a[0]").below("metadata.spans")
         'metadata.spans.a[0]'
         """
         return where + self.place.removeprefix("$")
@@ -43,15 +43,15 @@ class Misfit(NamedTuple):
 _UNSEEN = object()
 
 
-def misfit(error: Exception, given: object = _UNSEEN) -> Misfit:
+def validation_problem(error: Exception, given: object = _UNSEEN) -> ValidationProblem:
     """What msgspec said of a value that does not fit, as a sentence; ``given`` is the value, to say what stands there.
 
     >>> import msgspec
     >>> try:
     ...     msgspec.convert([[1, "two"]], list[list[int]])
     ... except msgspec.ValidationError as error:
-    ...     misfit(error, [[1, "two"]])
-    Misfit(words="expected a whole number, found 'two'", place='$[0][1]', unknown=None)
+    ...     validation_problem(error, [[1, "two"]])
+    ValidationProblem(words="expected a whole number, found 'two'", place='$[0][1]', unknown=None)
     """
     said = str(error)
     at = _AT.search(said)
@@ -59,11 +59,11 @@ def misfit(error: Exception, given: object = _UNSEEN) -> Misfit:
     said = said[: at.start()] if at else said
     if field := _FIELD.search(said):
         if field["what"] == "unknown":
-            return Misfit(f"no such field {field['name']!r}", place, field["name"])
-        return Misfit(f"{field['name']} is missing", place)
+            return ValidationProblem(f"no such field {field['name']!r}", place, field["name"])
+        return ValidationProblem(f"{field['name']} is missing", place)
     if wanted := _WANTED.match(said):
-        return Misfit(_expected(wanted) + _found(given, place), place)
-    return Misfit(f"{said[:1].lower()}{said[1:].replace('enum value', 'value')}", place)
+        return ValidationProblem(_expected(wanted) + _found(given, place), place)
+    return ValidationProblem(f"{said[:1].lower()}{said[1:].replace('enum value', 'value')}", place)
 
 
 def sentence(error: Exception) -> str:
@@ -78,7 +78,7 @@ def sentence(error: Exception) -> str:
     """
     if type(error).__name__ != "ValidationError":  # by name: this floor loads no library
         return str(error)
-    found = misfit(error)
+    found = validation_problem(error)
     return found.words if found.place == "$" else f"{found.words} at {found.place.replace('[...]', '.*')}"
 
 

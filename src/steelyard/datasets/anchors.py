@@ -28,13 +28,13 @@ from ..core.records import Sample, Span
 from ..core.wording import pluralize
 from ..text.locate import Stretch, flatten
 from .corpus import Corpus
-from .locate_evidence import Found, Part, find, occurrences
+from .locate_evidence import EvidenceMatch, Part, find, occurrences
 
 Status: TypeAlias = Literal["valid", "moved", "merged", "split", "gone"]
 STATUSES: tuple[Status, ...] = ("valid", "moved", "merged", "split", "gone")
 
 
-class Label(Struct, frozen=True, omit_defaults=True):
+class AnchoredLabel(Struct, frozen=True, omit_defaults=True):
     """One label and what became of it. ``places`` are where its evidence stands now, in the texts of the corpus.
 
     ``number`` is a span's in its sample; an id has none. What is not ``sure`` is not repaired.
@@ -80,10 +80,10 @@ class _Pending(NamedTuple):
     quotes: tuple[str, ...] = ()
 
 
-def check_labels(samples: Iterable[Sample], corpus: Corpus, was: Corpus | None = None) -> list[Label]:
+def check_labels(samples: Iterable[Sample], corpus: Corpus, was: Corpus | None = None) -> list[AnchoredLabel]:
     """What became of every label of the samples in a corpus; ``was`` is the corpus for which they were made."""
     sources = _Sources(corpus)
-    settled: list[Label | _Pending] = []
+    settled: list[AnchoredLabel | _Pending] = []
     for sample in samples:
         settled += [_of_id(sample, doc, corpus, was) for doc in sample.relevance or ()]
         spans = enumerate(sample.relevant_spans or ())
@@ -94,15 +94,15 @@ def check_labels(samples: Iterable[Sample], corpus: Corpus, was: Corpus | None =
     return _merged_together(labels)
 
 
-def _of_id(sample: Sample, doc: str, corpus: Corpus, was: Corpus | None) -> Label | _Pending:
+def _of_id(sample: Sample, doc: str, corpus: Corpus, was: Corpus | None) -> AnchoredLabel | _Pending:
     evidence, whole = _evidence_of(sample, doc, was)
     here = corpus.texts.get(doc)
     if not evidence:
         if here is not None:
-            return Label(sample.id, doc, "valid", note="taken at its word: its text is not known")
-        return Label(sample.id, doc, "gone", note="no document of this id, and its text is not known")
+            return AnchoredLabel(sample.id, doc, "valid", note="taken at its word: its text is not known")
+        return AnchoredLabel(sample.id, doc, "gone", note="no document of this id, and its text is not known")
     if here is not None and all(flatten(text).text in flatten(here).text for text in evidence):
-        return Label(sample.id, doc, "valid")
+        return AnchoredLabel(sample.id, doc, "valid")
     home = None if was is None else was.places.get(doc)
     return _Pending(sample.id, doc, None, evidence, whole, home, _quotes(sample, doc, was) if whole else ())
 
@@ -141,7 +141,7 @@ def _quotes(sample: Sample, doc: str, was: Corpus | None) -> tuple[str, ...]:
 
 def _of_span(
     sample: Sample, number: int, span: Span, corpus: Corpus, was: Corpus | None, sources: _Sources
-) -> Label | _Pending:
+) -> AnchoredLabel | _Pending:
     text = span.text
     placed = span.start is not None and span.end is not None
     if text is None and was is not None and placed:
@@ -151,14 +151,14 @@ def _of_span(
         now = here[span.start : span.end] if here is not None else sources.text(span)
         if now is not None and _same(now, text, span.digest):
             note = "" if text or span.digest else "taken at its word: its text is not known"
-            return Label(sample.id, span.doc, "valid", number, note=note)
+            return AnchoredLabel(sample.id, span.doc, "valid", number, note=note)
     elif here is not None and text is not None and occurrences(text, here):
-        return Label(sample.id, span.doc, "valid", number)
+        return AnchoredLabel(sample.id, span.doc, "valid", number)
     if text is None and span.digest is not None and here is not None and placed:
         text = _by_digest(span, here)
     if not text or not text.strip():
         why = "no document of this id" if here is None else "another text stands there"
-        return Label(sample.id, span.doc, "gone", number, note=f"{why}, and what stood there is not known")
+        return AnchoredLabel(sample.id, span.doc, "gone", number, note=f"{why}, and what stood there is not known")
     return _Pending(sample.id, span.doc, number, (text,), whole=False, home=span if placed else None)
 
 
@@ -206,13 +206,13 @@ class _Sources:
         return "".join(letters)
 
 
-def _settle(one: _Pending, found: Sequence[Found], corpus: Corpus) -> Label:
+def _settle(one: _Pending, found: Sequence[EvidenceMatch], corpus: Corpus) -> AnchoredLabel:
     """The verdict on a label from where its evidence stands."""
     missing = [each for each in found if not each.complete]
     if missing:
         share = min(each.share for each in missing)
         note = f"{share:.0%} of it still stands" if share else "its text is nowhere"
-        return Label(one.sample, one.doc, "gone", one.number, note=note)
+        return AnchoredLabel(one.sample, one.doc, "gone", one.number, note=note)
     chosen = [_at_home(each.whole, one, corpus) or each.parts for each in found]
     holders = [list(dict.fromkeys(part.id for part in parts)) for parts in chosen]
     common = [
@@ -223,10 +223,10 @@ def _settle(one: _Pending, found: Sequence[Found], corpus: Corpus) -> Label:
     sure = all(len({part.evidence for part in parts}) == len(parts) for parts in chosen)
     places = tuple(_span(part, corpus) for parts in chosen for part in parts)
     note = "" if sure else "parts of it stand in several places"
-    return Label(one.sample, one.doc, "split", one.number, places, note, sure)
+    return AnchoredLabel(one.sample, one.doc, "split", one.number, places, note, sure)
 
 
-def _narrowed(one: _Pending, found: Mapping[str, Found], corpus: Corpus) -> Label:
+def _narrowed(one: _Pending, found: Mapping[str, EvidenceMatch], corpus: Corpus) -> AnchoredLabel:
     """The verdict on a label, its places narrowed to those of its quotes; where its chunk is gone, theirs alone."""
     label = _settle(one, [found[text] for text in one.evidence], corpus)
     if not one.quotes:
@@ -242,7 +242,7 @@ def _narrowed(one: _Pending, found: Mapping[str, Found], corpus: Corpus) -> Labe
     return replace(label, places=tuple(_span(part, corpus) for part in parts))
 
 
-def _whole(one: _Pending, parts: Sequence[Part], holders: Sequence[str], corpus: Corpus) -> Label:
+def _whole(one: _Pending, parts: Sequence[Part], holders: Sequence[str], corpus: Corpus) -> AnchoredLabel:
     """The verdict where all of the evidence stands in each of some texts."""
     sizes = [len(flatten(corpus.texts[key]).text) for key in holders]
     grown = one.whole and min(sizes) > sum(len(flatten(text).text) for text in one.evidence)
@@ -250,7 +250,7 @@ def _whole(one: _Pending, parts: Sequence[Part], holders: Sequence[str], corpus:
     several = len(parts) > len(one.evidence) if one.number is not None else len(holders) > 1
     sure = not several or _one_spot(parts, corpus)
     note = "" if sure else f"it stands in {len(parts)} places"
-    return Label(one.sample, one.doc, "merged" if grown else "moved", one.number, places, note, sure)
+    return AnchoredLabel(one.sample, one.doc, "merged" if grown else "moved", one.number, places, note, sure)
 
 
 def _at_home(parts: Sequence[Part], one: _Pending, corpus: Corpus) -> list[Part]:
@@ -293,7 +293,7 @@ def _span(part: Part, corpus: Corpus) -> Span:
     return Span(part.id, part.place.start, part.place.end, text)
 
 
-def _merged_together(labels: Sequence[Label]) -> list[Label]:
+def _merged_together(labels: Sequence[AnchoredLabel]) -> list[AnchoredLabel]:
     """Evidence of several texts of then that moved into one text of now was merged there."""
     came: dict[str, set[str]] = defaultdict(set)
     for label in labels:
@@ -303,32 +303,32 @@ def _merged_together(labels: Sequence[Label]) -> list[Label]:
     return [replace(label, status="merged") if _has_company(label, came) else label for label in labels]
 
 
-def _has_company(label: Label, came: Mapping[str, set[str]]) -> bool:
+def _has_company(label: AnchoredLabel, came: Mapping[str, set[str]]) -> bool:
     if label.status != "moved" or not label.sure:
         return False
     return any(len(came[place.doc] - {place.doc}) > 1 for place in label.places)
 
 
-def counts(labels: Iterable[Label]) -> dict[Status, int]:
+def counts(labels: Iterable[AnchoredLabel]) -> dict[Status, int]:
     """How many labels have each status."""
     found = [label.status for label in labels]
     return {status: found.count(status) for status in STATUSES}
 
 
-def repaired(samples: Sequence[Sample], labels: Sequence[Label]) -> tuple[list[Sample], list[Label]]:
+def repaired(samples: Sequence[Sample], labels: Sequence[AnchoredLabel]) -> tuple[list[Sample], list[AnchoredLabel]]:
     """The samples with every label that is certain re-anchored, and the labels that were left as they are.
 
     An id becomes the ids of the texts that hold its evidence, or parts of it, with its grade (the highest, where
     several fall together); a span becomes the spans where its text stands now.
     """
-    by_sample: dict[str, list[Label]] = defaultdict(list)
+    by_sample: dict[str, list[AnchoredLabel]] = defaultdict(list)
     for label in labels:
         by_sample[label.sample].append(label)
     left = [label for label in labels if label.status == "gone" or not label.sure]
     return [_repaired(sample, by_sample[sample.id]) for sample in samples], left
 
 
-def _repaired(sample: Sample, labels: Sequence[Label]) -> Sample:
+def _repaired(sample: Sample, labels: Sequence[AnchoredLabel]) -> Sample:
     moves = {(label.doc, label.number): label.places for label in labels if label.status != "valid" and label.sure}
     relevance: dict[str, float] = {}
     for doc, grade in (sample.relevance or {}).items():
@@ -349,7 +349,7 @@ def _repaired(sample: Sample, labels: Sequence[Label]) -> Sample:
     )
 
 
-def summary(labels: Sequence[Label], *, most: int = 5) -> list[str]:
+def summary(labels: Sequence[AnchoredLabel], *, most: int = 5) -> list[str]:
     """Counts, and the first examples of what is no longer valid."""
     told = counts(labels)
     ids = sum(label.number is None for label in labels)

@@ -18,8 +18,8 @@ from ..core.wording import did_you_mean, pluralize
 from ..io import coerce
 from ..io.foreign_formats import read_cases
 from ..io.ir_datasets import named
-from ..io.row_parser import Intake
-from ..io.rows import Bad, decode_json, rows_of_file
+from ..io.row_parser import RowParser
+from ..io.rows import InvalidValue, decode_json, rows_of_file
 from ..io.samples import CheckResult, samples_of
 from ..io.text_files import Line, read_lines
 from ..ranking.trec.lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
@@ -65,7 +65,7 @@ def check(
 
 
 def _check_samples(path: Path, result: CheckResult, fields: Mapping[str, str] | None, encoding: str) -> None:
-    intake, looks = Intake(fields), _Looks()
+    intake, looks = RowParser(fields), _Looks()
     try:
         if named(path) is not None:
             result.take(Dataset.load(path).samples(), looks)
@@ -230,7 +230,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
         result.rows += 1
         try:
             key, text = _text_of(line)
-        except Bad as bad:
+        except InvalidValue as bad:
             result.add([line.fault(path) or InputError(str(bad), path=path, line=line.number)])
             continue
         if key in ids:
@@ -246,7 +246,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
 def _text_of(line: Line) -> tuple[str, str]:
     item = decode_json(line.data)
     if not isinstance(item, dict):
-        raise Bad(f"expected an object, found {coerce.kind_of(item)}")
+        raise InvalidValue(f"expected an object, found {coerce.kind_of(item)}")
     key = item.get("_id", item.get("id"))
     parts = [item.get(name) or "" for name in ("title", "text")]
     return coerce.identifier(key), "".join(coerce.text(part) for part in parts)

@@ -9,9 +9,9 @@ from statistics import median
 from msgspec import Struct, field
 
 from ..core.records import Sample
-from ..text.near_duplicates import Pair, duplicates
+from ..text.near_duplicates import DuplicatePair, duplicates
 from ..text.tokens import words
-from .anchors import Label, check_labels, summary
+from .anchors import AnchoredLabel, check_labels, summary
 from .corpus import Corpus
 from .locate_evidence import find
 
@@ -25,9 +25,9 @@ MOST_VALUES = 12
 class SetCheck(Struct):
     """What a check found: every label with its status, duplicates, what was copied, and a summary in lines."""
 
-    labels: list[Label] = field(default_factory=list)
-    questions_twice: list[Pair] = field(default_factory=list)
-    documents_twice: list[Pair] = field(default_factory=list)
+    labels: list[AnchoredLabel] = field(default_factory=list)
+    questions_twice: list[DuplicatePair] = field(default_factory=list)
+    documents_twice: list[DuplicatePair] = field(default_factory=list)
     questions_copied: dict[str, list[str]] = field(default_factory=dict)
     answers_copied: dict[str, list[str]] = field(default_factory=dict)
     covered: int = 0
@@ -36,7 +36,7 @@ class SetCheck(Struct):
     lengths: dict[str, tuple[int, float, int]] = field(default_factory=dict)
 
     @property
-    def invalid(self) -> list[Label]:
+    def invalid(self) -> list[AnchoredLabel]:
         """The labels that no longer point at their evidence."""
         return [label for label in self.labels if label.status != "valid"]
 

@@ -15,8 +15,8 @@ from ..core.errors import InputError, UnknownName
 from ..core.records import Sample
 from ..core.wording import did_you_mean, pluralize
 from ..io.foreign_formats import YAML, read_cases, write_cases
-from ..io.row_parser import Intake
-from ..io.rows import Bad, decode_json
+from ..io.row_parser import RowParser
+from ..io.rows import InvalidValue, decode_json
 from ..io.samples import gathered, given, read_samples, warned, write_samples
 from ..io.text_files import read_utf8, suffix_of
 from ..ranking.trec.files import read_qrels, read_run, write_qrels, write_run
@@ -141,7 +141,7 @@ def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> C
 
 def _cases_reader(kind: str) -> Callable[[Path, Mapping[str, str] | None, str], Contents]:
     def read(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
-        samples = gathered(read_cases(path, kind, Intake(fields, warned), encoding))
+        samples = gathered(read_cases(path, kind, RowParser(fields, warned), encoding))
         return Contents(kind, samples, left=_beside_tests(path, encoding))
 
     return read
@@ -157,7 +157,7 @@ def _beside_tests(path: Path, encoding: str) -> list[str]:
     else:
         try:
             top = decode_json(read_utf8(path, encoding))
-        except Bad:
+        except InvalidValue:
             return []
         keys = list(top) if isinstance(top, dict) else []
     return [f"{key} of the configuration" for key in keys if key not in ("tests", "test_cases", "goldens")]

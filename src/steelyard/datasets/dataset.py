@@ -24,8 +24,8 @@ from ..core.wording import pluralize
 from ..io import coerce
 from ..io.columns import known_as
 from ..io.ir_datasets import PREFIX, Collection, named
-from ..io.row_parser import Intake
-from ..io.rows import Bad, Place, Row, decode_json, rows_of_file
+from ..io.row_parser import RowParser
+from ..io.rows import InvalidValue, Row, RowPlace, decode_json, rows_of_file
 from ..io.samples import gathered, warned, write_samples
 from ..io.text_files import read_utf8, suffix_of, writing
 from .beir import read_beir
@@ -55,7 +55,7 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
     def __post_init__(self) -> None:
         try:
             self._normalise()
-        except Bad as bad:
+        except InvalidValue as bad:
             raise InputError(str(bad), field=f"query {self.query!r}") from None
         if not self.id:
             raise InputError("a query needs a text or an id")
@@ -198,7 +198,7 @@ class Dataset:
         if corpus is not None and not (isinstance(corpus, dict) and all(isinstance(t, str) for t in corpus.values())):
             raise InputError("expected an object of texts by id", path=path, field="corpus")
         dataset = cls(str(name), None if version is None else str(version), corpus=corpus)
-        for query in gathered(queries_of(path, Intake(fields, warned), encoding)):
+        for query in gathered(queries_of(path, RowParser(fields, warned), encoding)):
             dataset.add(query)
         return dataset
 
@@ -298,9 +298,9 @@ def _given(sample: Sample) -> tuple[object, ...]:
     )
 
 
-def queries_of(path: Path, intake: Intake, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
+def queries_of(path: Path, intake: RowParser, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
     """The queries of a file, and in the place of a bad row its problems."""
-    places: dict[str, Place] = {}
+    places: dict[str, RowPlace] = {}
     for row in rows_of_file(path, encoding):
         try:
             query = _query_of(row, intake)
@@ -314,7 +314,7 @@ def queries_of(path: Path, intake: Intake, encoding: str) -> Iterator[EvalQuery 
     intake.mapper.check_found()
 
 
-def _query_of(row: Row, intake: Intake) -> EvalQuery:
+def _query_of(row: Row, intake: RowParser) -> EvalQuery:
     """The query of a row. Ids that are listed as relevant stay a list beside the grades."""
     relevant: list[str] = []
     if isinstance(row.values, Mapping) and "relevance" not in intake.mapper.explicit:
@@ -322,7 +322,7 @@ def _query_of(row: Row, intake: Intake) -> EvalQuery:
         if isinstance(listed := row.values.get(key), list):
             try:
                 relevant = coerce.identifiers(listed)
-            except Bad as bad:
+            except InvalidValue as bad:
                 raise row.place.error(str(bad), str(key)) from None
             row = row._replace(values={name: value for name, value in row.values.items() if name != key})
     sample = intake.sample(row)
@@ -335,7 +335,7 @@ def _top_of(path: Path, encoding: str) -> dict[str, object]:
     """What a dataset file says beside its queries, keys in lower case; nothing if it holds a list or lines."""
     try:
         top = decode_json(read_utf8(path, encoding))
-    except Bad:
+    except InvalidValue:
         return {}
     return {key.casefold(): value for key, value in top.items()} if isinstance(top, dict) else {}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..core.errors import InputError
 from ..io.foreign_formats import YAML
 from ..io.ir_datasets import named
-from ..io.rows import FORMATS, Bad, decode_json
+from ..io.rows import FORMATS, InvalidValue, decode_json
 from ..io.text_files import peek, read_utf8, suffix_of
 from ..ranking.trec.numbers import number
 
@@ -60,7 +60,7 @@ def kind_to_write(path: Path, source: str) -> str:
 def _kind_of_json(path: Path, encoding: str) -> str:
     try:
         top = decode_json(read_utf8(path, encoding))
-    except Bad:
+    except InvalidValue:
         return "samples"  # whose reader says where it breaks, or reads it line by line
     if isinstance(top, dict):
         keys = {key.casefold() for key in top}

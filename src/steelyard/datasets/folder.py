@@ -13,7 +13,7 @@ import msgspec
 
 from ..core.errors import InputError
 from ..core.records import Sample
-from ..io.rows import Bad, decode_json
+from ..io.rows import InvalidValue, decode_json
 from ..io.samples import read_samples, write_samples
 from ..io.text_files import read_utf8, writing
 from ..ranking.trec.files import shown
@@ -37,7 +37,7 @@ def _left_by(job: str, folder: Path) -> bool:
     try:
         told = decode_json(read_utf8(folder / TOLD))
         found = digest_of(read_samples(samples)) if samples.exists() else None
-    except (InputError, OSError, Bad):
+    except (InputError, OSError, InvalidValue):
         return False
     return isinstance(told, dict) and told.get("job") == job and found in (None, told.get("samples"))
 

@@ -24,7 +24,7 @@ class Part(NamedTuple):
     place: Stretch
 
 
-class Found(NamedTuple):
+class EvidenceMatch(NamedTuple):
     """Where evidence stands: every whole occurrence, or else the parts, and whether these make up the whole."""
 
     whole: list[Part]
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     """Which share of the evidence stands somewhere, from 0 to 1."""
 
 
-def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Found]:
+def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, EvidenceMatch]:
     """Where each piece of evidence stands in the texts.
 
     >>> texts = {"a": "See: the cat  sat on the mat,", "b": "and slept. End"}
@@ -49,7 +49,7 @@ def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Found]:
     return {
         text: _found(flat, sorted(candidates.get(flat, ()), key=rank.__getitem__), texts, order, rank)
         if flat
-        else Found([], [], complete=False)
+        else EvidenceMatch([], [], complete=False)
         for text, flat in wanted.items()
     }
 
@@ -93,15 +93,15 @@ def _candidates(flats: set[str], texts: Mapping[str, str]) -> dict[str, set[str]
 
 def _found(
     flat: str, candidates: Sequence[str], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
-) -> Found:
+) -> EvidenceMatch:
     whole = [Part(Stretch(0, len(flat)), key, place) for key in candidates for place in occurrences(flat, texts[key])]
     if whole:
-        return Found(whole, [], complete=True, share=1.0)
+        return EvidenceMatch(whole, [], complete=True, share=1.0)
     parts = [part for key in candidates if (part := _part(flat, key, texts[key], PROBE)) is not None]
     parts += _slivers(flat, parts, texts, order, rank)
     parts.sort(key=lambda part: (part.evidence, rank[part.id]))
     gaps = _gaps(flat, parts)
-    return Found([], parts, complete=not gaps, share=1 - sum(gap.length for gap in gaps) / len(flat))
+    return EvidenceMatch([], parts, complete=not gaps, share=1 - sum(gap.length for gap in gaps) / len(flat))
 
 
 def _part(flat: str, key: str, text: str, least: int) -> Part | None:

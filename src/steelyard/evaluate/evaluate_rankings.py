@@ -14,7 +14,7 @@ import numpy as np
 from ..core import metric_names, wording
 from ..core.errors import InputError, WrongType
 from ..core.records import Qrels, Run, Sample
-from ..metrics.lookup import Asked, ask_for
+from ..metrics.lookup import RequestedMetric, requested_metrics
 from ..metrics.registry import Metric
 from ..ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
 from ..ranking.rankings import Undefined as UndefinedPolicy
@@ -105,7 +105,7 @@ def evaluate_run(
 
 def report_of(
     rankings: Rankings,
-    asked: Sequence[Asked],
+    asked: Sequence[RequestedMetric],
     *,
     dataset: str,
     by: Tags | None = None,
@@ -114,7 +114,7 @@ def report_of(
     seed: int = 0,
 ) -> Report:
     """The report of rankings that are joined with their judgements."""
-    report = weigh(rankings, asked)
+    report = score_rankings(rankings, asked)
     report.dataset = DatasetNote(name=dataset, digest=_digest(rankings))
     if by:
         report.samples = [
@@ -188,7 +188,7 @@ def evaluate_retrieval(
         run[query] = {doc: float(len(found) - at) for at, doc in enumerate(found)}
         repeats += twice
     rankings = load_rankings(run, scorable, ties="given")
-    report = weigh(rankings, asked)
+    report = score_rankings(rankings, asked)
     report.system = name or _name_of(retriever)
     report.k_values = tuple(k_values)
     report.dataset = DatasetNote(digest=_digest(rankings))
@@ -223,9 +223,9 @@ def aevaluate_retrieval(*args: object, **options: object) -> Awaitable[Report]:
     return asyncio.to_thread(evaluate_retrieval, *args, **options)  # type: ignore[arg-type]
 
 
-def ranking_metrics(metrics: Iterable[str | Metric]) -> list[Asked]:
+def ranking_metrics(metrics: Iterable[str | Metric]) -> list[RequestedMetric]:
     """The ranking metrics of a list of names; anything else on it is an InputError."""
-    asked = ask_for(metrics)
+    asked = requested_metrics(metrics)
     if not asked:
         raise InputError("no metrics asked for")
     for one in asked:
@@ -234,7 +234,7 @@ def ranking_metrics(metrics: Iterable[str | Metric]) -> list[Asked]:
     return asked
 
 
-def weigh(rankings: Rankings, asked: Sequence[Asked]) -> Report:
+def score_rankings(rankings: Rankings, asked: Sequence[RequestedMetric]) -> Report:
     """A report with a column per metric, not yet pooled."""
     policy = rankings.policy
     report = Report(kind="ranking", ids=list(rankings.queries), versions=versions())
@@ -259,7 +259,7 @@ def weigh(rankings: Rankings, asked: Sequence[Asked]) -> Report:
             pool=metric.pool,
             higher_is_better=metric.higher_is_better,
             bounds=metric.bounds,
-            remedy=metric.remedy,
+            remedy=metric.hint,
         )
     report.warnings = _warnings(rankings)
     return report

@@ -15,7 +15,7 @@ from ..metrics.registry import Metric
 from ..reports.provenance import stamp
 from ..reports.report import Report
 from .plan import Plan, plan_of
-from .scorer import Weighing
+from .scorer import Scorer
 
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
@@ -72,7 +72,7 @@ def evaluate_rag(
     rows = read_samples(samples, fields=fields, encoding=encoding)
     if not rows:
         raise InputError("no samples: the input is empty")
-    weighing = Weighing(
+    weighing = Scorer(
         metrics,
         judge=judge,
         embedder=embedder,
@@ -85,10 +85,10 @@ def evaluate_rag(
     )
     judging = None
     if weighing.judged:
-        from ..models.rate_limits import Pace
-        from .judged_scorer import Judging
+        from ..models.rate_limits import RateLimiter
+        from .judged_scorer import JudgedScorer
 
-        judging = Judging(
+        judging = JudgedScorer(
             judge=judge,
             embedder=embedder,
             ledger=ledger,
@@ -98,7 +98,7 @@ def evaluate_rag(
             max_calls=max_calls,
             offline=offline,
             strict=strict,
-            paces={url: Pace(rate) for url, rate in (rates or {}).items()},
+            paces={url: RateLimiter(rate) for url, rate in (rates or {}).items()},
             progress=progress,
         )
     columns = weighing.columns(rows, judging, strict=strict)
@@ -122,12 +122,12 @@ def plan_rag(
 ) -> Plan:
     """What ``evaluate_rag`` would do: metric by rows, skips with reasons, calls, tokens and cost. Nothing is asked."""
     rows = read_samples(samples, fields=fields)
-    asked = Weighing(metrics, judge=judge, embedder=embedder, repeats=repeats).asked
+    asked = Scorer(metrics, judge=judge, embedder=embedder, repeats=repeats).asked
     if judge is None and embedder is None:
         return Plan(plan_of(asked, rows))
-    from .judged_scorer import Judging
+    from .judged_scorer import JudgedScorer
 
-    return Judging(judge=judge, embedder=embedder, ledger=ledger, repeats=repeats).plan(asked, rows)
+    return JudgedScorer(judge=judge, embedder=embedder, ledger=ledger, repeats=repeats).plan(asked, rows)
 
 
 def aevaluate_rag(samples: object, **options: object) -> Awaitable[Report]:

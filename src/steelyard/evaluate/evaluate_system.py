@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core.errors import InputError
-from ..core.progress import Tally
+from ..core.progress import PartProgress
 from ..core.records import Sample, Span, Usage
 from ..datasets.dataset import Dataset, digest_of
 from ..io.ir_datasets import named
 from ..io.samples import read_samples
 from ..metrics.registry import Metric
-from ..models.budget import Allowance
+from ..models.budget import SharedBudget
 from ..models.ledger import Ledger
 from ..reports.estimates import clusters_of, pool_report
 from ..reports.provenance import DatasetNote, stamp
 from ..reports.report import Report
 from ..stats.pooling import Column
 from ..systems.adapters import method, name_of
-from ..systems.call_pool import Patience
-from ..systems.collect import Collected, collect
+from ..systems.call_pool import CallPolicy
+from ..systems.collect import CollectedOutputs, collect
 from ..systems.llm_answerer import LLMAnswerer
-from ..systems.output_cache import Keeping
+from ..systems.output_cache import OutputCache
 from .evaluate_samples import evaluate_rag
-from .scorer import Weighing
+from .scorer import Scorer
 
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
@@ -42,7 +42,7 @@ TAKEN = frozenset({"seconds", "latency", "tokens", "cost"})
 """Metrics of what an answer took, for which samples are measured."""
 
 
-class Set(NamedTuple):
+class QuestionSet(NamedTuple):
     """What a system is asked: samples, with the name, version and texts of where they come from."""
 
     samples: list[Sample]
@@ -78,7 +78,7 @@ def evaluate_system(
     seed: int = 0,
     name: str = "",
     progress: Progress | None = None,
-    allowance: Allowance | None = None,
+    allowance: SharedBudget | None = None,
 ) -> Report:
     """Ask a system every question of a dataset and score its rankings and answers in one report.
 
@@ -110,18 +110,18 @@ def evaluate_system(
         if metrics is None
         else list(_listed(metrics))
     )
-    allowance = Allowance(budget, max_calls) if allowance is None else allowance
+    allowance = SharedBudget(budget, max_calls) if allowance is None else allowance
     check_metrics(wanted, judge=judge, embedder=embedder, thresholds=thresholds, budget=allowance.budget)
-    tally = Tally(progress)
+    tally = PartProgress(progress)
     own_ledger = Ledger(ledger) if identity is not None else None
-    keeping = None if own_ledger is None or identity is None else Keeping(own_ledger, identity, offline=offline)
+    keeping = None if own_ledger is None or identity is None else OutputCache(own_ledger, identity, offline=offline)
     try:
         collected = collect(
             system,
             asked_of.samples,
             answerer=answerer,
             k=k,
-            patience=Patience(workers, deadline, retries),
+            patience=CallPolicy(workers, deadline, retries),
             keeping=keeping,
             texts=asked_of.corpus,
             places=places,
@@ -170,7 +170,7 @@ def evaluate_system(
     return report
 
 
-def _paid(collected: Collected, system: object, answerer: object) -> Usage:
+def _paid(collected: CollectedOutputs, system: object, answerer: object) -> Usage:
     """What calls of ours took: embeddings of our retrievers, answers of our answerer; others tell what theirs took."""
     own = {"index"}
     if method(system, "take_usage") is not None:
@@ -204,14 +204,14 @@ def check_metrics(
     budget: float | None = None,
 ) -> None:
     """Whether metrics can be measured at all, before a system is asked anything."""
-    weighing = Weighing(metrics, judge=judge, embedder=embedder, thresholds=thresholds)
+    weighing = Scorer(metrics, judge=judge, embedder=embedder, thresholds=thresholds)
     if weighing.judged:
-        from .judged_scorer import Judging
+        from .judged_scorer import JudgedScorer
 
-        Judging(judge=judge, embedder=embedder, ledger=":memory:", budget=budget).columns(weighing.judged, [])
+        JudgedScorer(judge=judge, embedder=embedder, ledger=":memory:", budget=budget).columns(weighing.judged, [])
 
 
-def score_collected(collected: Collected, metrics: Sequence[object], **options: object) -> Report:
+def score_collected(collected: CollectedOutputs, metrics: Sequence[object], **options: object) -> Report:
     """Score the samples that a system did not fail on; the others are failed in every column, and it is not pooled."""
     good = [row for row in range(len(collected.samples)) if row not in collected.failed]
     rows = good or list(range(len(collected.samples)))
@@ -252,37 +252,37 @@ _PLURALS = {
 }
 
 
-def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Set:
+def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> QuestionSet:
     """A dataset in any of its forms: a ``Dataset``, a path (a BEIR folder, a dataset's JSON, a file or folder of
     samples, ``ir_datasets:NAME``), samples, or columns by name."""
-    if isinstance(dataset, Set):
+    if isinstance(dataset, QuestionSet):
         return dataset
     if isinstance(dataset, str | PathLike):
         return _read_path(Path(dataset), fields, encoding)
     if isinstance(dataset, Dataset):
         samples = dataset.samples()
-        return Set(samples, DatasetNote(dataset.name, dataset.version, digest_of(samples)), dataset.corpus)
+        return QuestionSet(samples, DatasetNote(dataset.name, dataset.version, digest_of(samples)), dataset.corpus)
     if isinstance(dataset, Mapping):
         fields = {_PLURALS[name]: name for name in dataset if name in _PLURALS} | dict(fields or {})
     samples = read_samples(dataset, fields=fields, encoding=encoding)
     if not samples:
         raise InputError("no samples: the dataset is empty")
-    return Set(samples, DatasetNote(digest=digest_of(samples)))
+    return QuestionSet(samples, DatasetNote(digest=digest_of(samples)))
 
 
-def _read_path(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Set:
+def _read_path(path: Path, fields: Mapping[str, str] | None, encoding: str) -> QuestionSet:
     corpus = None
     if path.is_dir() and (path / "samples.jsonl").is_file():
         samples, name = read_samples(path / "samples.jsonl", fields=fields, encoding=encoding), path.name
     elif path.is_dir() or path.suffix == ".json" or named(path) is not None:
         loaded = Dataset.load(path, fields=fields, encoding=encoding)
         samples, corpus = loaded.samples(), loaded.corpus
-        return Set(samples, DatasetNote(loaded.name, loaded.version, digest_of(samples)), corpus)
+        return QuestionSet(samples, DatasetNote(loaded.name, loaded.version, digest_of(samples)), corpus)
     else:
         samples, name = read_samples(path, fields=fields, encoding=encoding), path.name
     if not samples:
         raise InputError("no samples: the file is empty", path=path)
-    return Set(samples, DatasetNote(name, digest=digest_of(samples)), corpus)
+    return QuestionSet(samples, DatasetNote(name, digest=digest_of(samples)), corpus)
 
 
 def default_metrics(samples: Sequence[Sample], k: int, *, answers: bool) -> list[str]:

@@ -14,13 +14,13 @@ import numpy as np
 from ..core.errors import AskFailed, BadReply, InputError, reason_of
 from ..core.records import Json, Sample, Undefined, Usage, Value
 from ..core.requests import Flow
-from ..metrics.lookup import Asked
-from ..models.cost_estimate import Reckoning
+from ..metrics.lookup import RequestedMetric
+from ..models.cost_estimate import CostEstimate
 from ..models.embedder import Embedder, embedder_of
 from ..models.engine import Cell, Engine, Result
 from ..models.judge import LLMJudge, judge_of
-from ..models.ledger import Keeper, ledger_path
-from ..models.rate_limits import Pacing
+from ..models.ledger import ReplyStore, ledger_path
+from ..models.rate_limits import PermitSource
 from ..stats.pooling import Column
 from .plan import Asking, Plan, absent, plan_of
 
@@ -36,7 +36,7 @@ class Key(NamedTuple):
     repeat: int
 
 
-class Judging:
+class JudgedScorer:
     """One engine and what it is asked: keeps the usage and the notes of a run."""
 
     def __init__(
@@ -44,14 +44,14 @@ class Judging:
         *,
         judge: LLMJudge | str | None,
         embedder: Embedder | str | None,
-        ledger: Keeper | str | Path | None = None,
+        ledger: ReplyStore | str | Path | None = None,
         concurrency: int = 16,
         repeats: int = 1,
         budget: float | None = None,
         max_calls: int | None = None,
         offline: bool = False,
         strict: bool = False,
-        paces: Mapping[str, Pacing] | None = None,
+        paces: Mapping[str, PermitSource] | None = None,
         progress: Progress | None = None,
     ) -> None:
         if repeats < 1:
@@ -73,7 +73,7 @@ class Judging:
             progress=progress,
         )
 
-    def columns(self, asked: Sequence[Asked], rows: Sequence[Sample]) -> dict[str, Column]:
+    def columns(self, asked: Sequence[RequestedMetric], rows: Sequence[Sample]) -> dict[str, Column]:
         """Score every metric on every sample; a failure is one cell and never touches another."""
         self._check(asked)
         columns = [Column(np.full(len(rows), math.nan)) for _ in asked]
@@ -92,7 +92,7 @@ class Judging:
         self.warnings = list(self._engine.notes)
         return {one.label: column for one, column in zip(asked, columns, strict=True)}
 
-    def plan(self, asked: Sequence[Asked], rows: Sequence[Sample]) -> Plan:
+    def plan(self, asked: Sequence[RequestedMetric], rows: Sequence[Sample]) -> Plan:
         """What ``columns`` would ask, without asking."""
         judged = [one for one in asked if one.metric.kind == "judged"]
         if not judged:
@@ -100,11 +100,11 @@ class Judging:
         self._check(judged)
         cells = self._cells(judged, rows, [Column(np.full(len(rows), math.nan)) for _ in judged])
         cost = self._engine.estimate(cells)
-        foregone = {
-            (judged[key.metric].label, key.row): reason for key, reason in cost.foregone.items() if isinstance(key, Key)
+        skipped = {
+            (judged[key.metric].label, key.row): reason for key, reason in cost.skipped.items() if isinstance(key, Key)
         }
         return Plan(
-            plan_of(asked, rows, foregone),
+            plan_of(asked, rows, skipped),
             cost.calls,
             cost.cached,
             cost.prompt_tokens,
@@ -112,10 +112,10 @@ class Judging:
             cost.embedded,
             cost.cost,
             unpriced=self._unpriced(cost),
-            endless=cost.endless,
+            unbounded=cost.unbounded,
         )
 
-    def _unpriced(self, cost: Reckoning) -> frozenset[Asking]:
+    def _unpriced(self, cost: CostEstimate) -> frozenset[Asking]:
         """Who would be asked at a price that is not known."""
         unknown: set[Asking] = set()
         if cost.calls and self.judge is not None and self.judge.costs_unknown:
@@ -124,7 +124,7 @@ class Judging:
             unknown.add("embedder")
         return frozenset(unknown)
 
-    def _check(self, asked: Sequence[Asked]) -> None:
+    def _check(self, asked: Sequence[RequestedMetric]) -> None:
         """Whether there is somebody to ask, before the first request."""
         for one in asked:
             if one.metric.way == "judged" and self.judge is None:
@@ -135,7 +135,9 @@ class Judging:
                     " --embedder local (embedder=)"
                 )
 
-    def _cells(self, asked: Sequence[Asked], rows: Sequence[Sample], columns: Sequence[Column]) -> Iterator[Cell]:
+    def _cells(
+        self, asked: Sequence[RequestedMetric], rows: Sequence[Sample], columns: Sequence[Column]
+    ) -> Iterator[Cell]:
         """Sample by sample, so that metrics which ask the same of a sample ask it at the same time."""
         for row, sample in enumerate(rows):
             for at, one in enumerate(asked):

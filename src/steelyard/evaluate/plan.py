@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from ..core.records import Sample
 from ..core.wording import pluralize
-from ..metrics.lookup import Asked
+from ..metrics.lookup import RequestedMetric
 
 Asking = Literal["judge", "answerer", "embedder"]
 """Who is asked for something that costs."""
@@ -48,7 +48,7 @@ class Plan(Struct, frozen=True):
     embedded: int = 0
     cost: float | None = None
     unpriced: frozenset[Asking] = frozenset()
-    endless: int = 0
+    unbounded: int = 0
 
     def unknown(self, remedy: str) -> str:
         """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is.
@@ -66,18 +66,18 @@ class Plan(Struct, frozen=True):
             least = "at least " if self.unpriced else ""
             price = "" if self.cost is None else f", {least}about {self.cost:.4f}"
             calls = pluralize(self.calls, "call")
-            least_of_all = "at least" if self.endless else "about"
+            least_of_all = "at least" if self.unbounded else "about"
             text += (
                 f"\n{least_of_all} {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
                 f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
             )
-        if self.endless:
-            cells = pluralize(self.endless, "cell asks", "cells ask")
+        if self.unbounded:
+            cells = pluralize(self.unbounded, "cell asks", "cells ask")
             text += f"\n{cells} until a reply pleases the rule: how often is not known"
         return text
 
 
-def absent(asked: Asked, sample: Sample) -> str | None:
+def absent(asked: RequestedMetric, sample: Sample) -> str | None:
     """Why a metric cannot run on a sample; None where it can.
 
     Lexical metrics lack only what is absent: a blank response or an empty list of contexts is a real, bad output.
@@ -99,16 +99,16 @@ def _blank(value: object) -> bool:
 
 
 def plan_of(
-    asked: Sequence[Asked], samples: Sequence[Sample], foregone: Mapping[tuple[str, int], str] | None = None
+    asked: Sequence[RequestedMetric], samples: Sequence[Sample], by_rule: Mapping[tuple[str, int], str] | None = None
 ) -> list[PlanLine]:
-    """The plan without its cost. ``foregone`` says, by label and row, what a rule leaves out by itself: what it needs
+    """The plan without its cost. ``by_rule`` says, by label and row, what a rule leaves out by itself: what it needs
     may depend on how it is set."""
     lines = []
     for one in asked:
         skipped = Counter(
             reason
             for row, sample in enumerate(samples)
-            if (reason := absent(one, sample) or (foregone or {}).get((one.label, row)))
+            if (reason := absent(one, sample) or (by_rule or {}).get((one.label, row)))
         )
         rows = len(samples) - sum(skipped.values())
         lines.append(PlanLine(one.label, one.metric.way, rows, dict(sorted(skipped.items()))))

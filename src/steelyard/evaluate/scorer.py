@@ -23,7 +23,7 @@ from ..core.requests import outcome
 from ..core.wording import pluralize
 from ..datasets.dataset import digest_of
 from ..metrics.batch import COLUMNS
-from ..metrics.lookup import Asked, ask_for, check_threshold, get_metric
+from ..metrics.lookup import RequestedMetric, check_threshold, get_metric, requested_metrics
 from ..metrics.registry import Metric
 from ..reports.estimates import clusters_of, pool_report
 from ..reports.provenance import DatasetNote, MetricNote, versions
@@ -34,7 +34,7 @@ from .plan import absent
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
     from ..models.judge import LLMJudge
-    from .judged_scorer import Judging
+    from .judged_scorer import JudgedScorer
 
 DEFAULT_THRESHOLD = 0.5
 _BLOCK = 32
@@ -42,7 +42,7 @@ _BLOCK = 32
 remembers."""
 
 
-class Weighing:
+class Scorer:
     """Metrics with their limits, who is asked, and how scores are pooled: all that a report needs besides samples."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Weighing:
     ) -> None:
         _check_judge(judge)
         named, self.whole = sorted_out(metrics)
-        self.asked = ask_for(named, judged=judge is not None)
+        self.asked = requested_metrics(named, judged=judge is not None)
         if not self.asked and not self.whole:
             raise InputError("no metrics asked for")
         self.limits = {self._label(label): check_threshold(label, value) for label, value in (thresholds or {}).items()}
@@ -71,7 +71,7 @@ class Weighing:
         self.by, self.cluster, self.confidence, self.seed = by, cluster, confidence, seed
 
     @property
-    def judged(self) -> list[Asked]:
+    def judged(self) -> list[RequestedMetric]:
         """The metrics that ask a judge or an embedder."""
         return [one for one in self.asked if one.metric.kind == "judged" or one.metric.embeds]
 
@@ -103,7 +103,9 @@ class Weighing:
             if one.label in rates and _note(one, self.limits).threshold is None:
                 raise InputError(f"a pass rate for {one.label} needs its threshold: --threshold {one.label}=…")
 
-    def columns(self, rows: Sequence[Sample], judging: Judging | None, *, strict: bool = False) -> dict[str, Column]:
+    def columns(
+        self, rows: Sequence[Sample], judging: JudgedScorer | None, *, strict: bool = False
+    ) -> dict[str, Column]:
         """The cells of all metrics that look at one sample at a time."""
         judged = self.judged
         alone = [one for one in self.asked if one.metric.kind != "ranking" and one not in judged]
@@ -158,7 +160,7 @@ def sorted_out(metrics: Iterable[object]) -> tuple[list[str | Metric], list[obje
         if isinstance(one, Metric) and one.kind == "batch":
             whole.append(one.rule)
         elif isinstance(one, str | Metric):
-            from_name = ask_for([one]) if isinstance(one, str) and ".py:" in one else []
+            from_name = requested_metrics([one]) if isinstance(one, str) and ".py:" in one else []
             if from_name and from_name[0].metric.kind == "batch":
                 whole.append(from_name[0].metric.rule)
             else:
@@ -178,7 +180,7 @@ def _registered(rule: Callable[..., object]) -> Metric | None:
     return next((one for one in registered().values() if one.rule is rule), None)
 
 
-def _note(one: Asked, limits: Mapping[str, float]) -> MetricNote:
+def _note(one: RequestedMetric, limits: Mapping[str, float]) -> MetricNote:
     metric = one.metric
     explicit = one.label in limits
     threshold = limits.get(one.label, DEFAULT_THRESHOLD if metric.bounds == (0.0, 1.0) else None)
@@ -191,7 +193,7 @@ def _note(one: Asked, limits: Mapping[str, float]) -> MetricNote:
         bounds=metric.bounds,
         threshold=threshold,
         gates=explicit,
-        remedy=metric.remedy,
+        remedy=metric.hint,
     )
 
 
@@ -203,7 +205,7 @@ def apply(metric: Metric, sample: Sample) -> Outcome:
     return result
 
 
-def _score(one: Asked, rows: Sequence[Sample], block: Iterable[int], column: Column, *, strict: bool) -> None:
+def _score(one: RequestedMetric, rows: Sequence[Sample], block: Iterable[int], column: Column, *, strict: bool) -> None:
     for row in block:
         sample = rows[row]
         if reason := absent(one, sample):

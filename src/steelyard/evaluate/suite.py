@@ -20,9 +20,9 @@ from ..reports.estimates import pool_report
 from ..reports.provenance import DatasetNote, MetricNote, stamp
 from ..reports.report import Report
 from ..stats.pooling import Column
-from ..systems.call_pool import PLAIN, Patience, call_all
-from ..systems.collect import Collected, Stage, collect
-from ..systems.output_cache import Keeping
+from ..systems.call_pool import PLAIN, CallPolicy, call_all
+from ..systems.collect import CollectedOutputs, Stage, collect
+from ..systems.output_cache import OutputCache
 from ..systems.protocols import Answerer, RetrievalSystem
 from .answer_judge import MEASURES
 from .evaluate_system import score_collected
@@ -68,7 +68,7 @@ class BenchmarkSuite:
         if not dataset.queries:
             raise InputError(f"dataset {dataset.name!r} has no queries")
         self.dataset, self.k = dataset, k
-        self.patience = Patience(workers, deadline, retries).checked()
+        self.patience = CallPolicy(workers, deadline, retries).checked()
         self.ledger, self.identity = ledger, identity
 
     def run(self, retriever: object, *, confidence: float = 0.95, seed: int = 0) -> Report:
@@ -108,7 +108,7 @@ class BenchmarkSuite:
             self._ask_model(report, collected, *model, stage)
         return self._finished(report, {**collected.stages, "judge": stage}, started, confidence, seed)
 
-    def _collected(self, system: object, answerer: object) -> Collected:
+    def _collected(self, system: object, answerer: object) -> CollectedOutputs:
         ledger = Ledger(self.ledger) if self.identity is not None else None
         try:
             return collect(
@@ -117,7 +117,7 @@ class BenchmarkSuite:
                 answerer=answerer,
                 k=self.k,
                 patience=self.patience,
-                keeping=None if ledger is None or self.identity is None else Keeping(ledger, self.identity),
+                keeping=None if ledger is None or self.identity is None else OutputCache(ledger, self.identity),
                 texts=self.dataset.corpus,
                 need_ids=True,
             )
@@ -125,7 +125,7 @@ class BenchmarkSuite:
             if ledger is not None:
                 ledger.close()
 
-    def _rankings(self, collected: Collected) -> Report:
+    def _rankings(self, collected: CollectedOutputs) -> Report:
         """The report with the ranking metrics, not yet pooled."""
         labels = [f"precision@{self.k}", f"recall@{self.k}", "mrr", f"ndcg@{self.k}"]
         report = score_collected(collected, labels)
@@ -146,7 +146,7 @@ class BenchmarkSuite:
             report.usage += stage.usage
         return report
 
-    def _judge(self, report: Report, collected: Collected, judge: Judge, stage: Stage) -> None:
+    def _judge(self, report: Report, collected: CollectedOutputs, judge: Judge, stage: Stage) -> None:
         """Columns of a judge of the user's own."""
         report.judge = getattr(judge, "name", None) or type(judge).__name__
         columns = {name: Column(np.full(len(report.ids), math.nan)) for name in QUALITIES}
@@ -174,7 +174,7 @@ class BenchmarkSuite:
             report.notes[name] = MetricNote(name=name, way=report.judge, threshold=0.5)
 
     def _ask_model(
-        self, report: Report, collected: Collected, judge: LLMJudge, embedder: Embedder | str, stage: Stage
+        self, report: Report, collected: CollectedOutputs, judge: LLMJudge, embedder: Embedder | str, stage: Stage
     ) -> None:
         """Columns of a language model."""
         started = time.time()

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ..core.errors import InputError
 from ..core.records import Qrels, Run
-from ..metrics.lookup import Asked
+from ..metrics.lookup import RequestedMetric
 from ..metrics.ranking import measures
 from ..metrics.registry import Metric
 from ..ranking.rankings import (
@@ -50,7 +50,7 @@ MOVED = 1e-9
 """A query whose worst and best value lie no further apart does not depend on the order."""
 
 
-class Span(Struct, frozen=True):
+class TieBounds(Struct, frozen=True):
     """The value of one query or of all: as ties are broken, and over all orders; None where that is not known."""
 
     value: float | None
@@ -65,8 +65,8 @@ class TiedOrders(Struct, frozen=True, kw_only=True):
     metric: str
     system: str
     n: int
-    pooled: Span
-    moving: dict[str, Span]
+    pooled: TieBounds
+    moving: dict[str, TieBounds]
 
 
 def tied_orders(
@@ -107,7 +107,7 @@ def tied_orders(
     return of_rankings(rankings, asked, system=name or (rankings.run_id if isinstance(run, str | PathLike) else ""))
 
 
-def of_rankings(rankings: Rankings, asked: Iterable[Asked], *, system: str = "") -> list[TiedOrders]:
+def of_rankings(rankings: Rankings, asked: Iterable[RequestedMetric], *, system: str = "") -> list[TiedOrders]:
     """The same for rankings that are joined already, whole: a cut or a removal takes documents out of their level."""
     policy = rankings.policy
     if policy.depth is not None or policy.judged_only or policy.drop_self:
@@ -126,7 +126,7 @@ def arranged(rankings: Rankings, *, best: bool) -> Rankings:
     return dataclasses.replace(rankings, ranks=ranks, grades=rankings.grades[order])
 
 
-def _of_metric(one: Asked, system: str, rankings: Rankings, worst: Rankings, best: Rankings) -> TiedOrders:
+def _of_metric(one: RequestedMetric, system: str, rankings: Rankings, worst: Rankings, best: Rankings) -> TiedOrders:
     metric = one.metric
 
     def values(table: Rankings) -> FloatArray:
@@ -142,11 +142,11 @@ def _of_metric(one: Asked, system: str, rankings: Rankings, worst: Rankings, bes
     statistic = statistic_for(metric.pool)
     pooled = [None if side is None or not len(rows) else float(statistic(side[rows])) for side in sides]
     moving = {
-        rankings.queries[row]: Span(*(None if side is None else float(side[row]) for side in sides))
+        rankings.queries[row]: TieBounds(*(None if side is None else float(side[row]) for side in sides))
         for row in rows.tolist()
         if sides[1] is not None and sides[3] is not None and abs(sides[3][row] - sides[1][row]) > MOVED
     }
-    return TiedOrders(metric=one.label, system=system, n=len(rows), pooled=Span(*pooled), moving=moving)
+    return TiedOrders(metric=one.label, system=system, n=len(rows), pooled=TieBounds(*pooled), moving=moving)
 
 
 class _Levels:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..core.records import Json
-from .rows import Bad, decode_json
+from .rows import InvalidValue, decode_json
 
 TEXT_KEYS = ("text", "content", "page_content", "contents", "passage", "body")
 """Under which key (or attribute) an object keeps the text of a passage."""
@@ -38,7 +38,7 @@ class Listed(NamedTuple):
     python: bool = False
 
 
-class Passage(NamedTuple):
+class RetrievedPassage(NamedTuple):
     """What an item of a list of passages holds: its text, its id, and the rest."""
 
     text: str
@@ -84,7 +84,7 @@ def plain_value(value: object) -> object:
 def text(value: object) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise Bad(f"expected text, found {kind_of(value)}")
+        raise InvalidValue(f"expected text, found {kind_of(value)}")
     return value
 
 
@@ -99,7 +99,7 @@ def identifier(value: object) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise Bad(f"expected an id (text or a whole number), found {kind_of(value)}")
+    raise InvalidValue(f"expected an id (text or a whole number), found {kind_of(value)}")
 
 
 def identifiers(value: object) -> list[str]:
@@ -115,7 +115,7 @@ def grades(value: Mapping[str, object], *, skip_null: bool = False) -> dict[str,
         if grade is None and skip_null:
             continue
         if not isinstance(grade, int | float) or not math.isfinite(grade):
-            raise Bad(f"grade of {doc!r}: expected a number, found {kind_of(given)}")
+            raise InvalidValue(f"grade of {doc!r}: expected a number, found {kind_of(given)}")
         found[str(doc)] = float(grade)
     return found
 
@@ -126,27 +126,29 @@ def tag(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise Bad(f"expected a tag (a text or a number), found {kind_of(value)}")
+    raise InvalidValue(f"expected a tag (a text or a number), found {kind_of(value)}")
 
 
-def passages(value: object) -> list[Passage]:
+def passages(value: object) -> list[RetrievedPassage]:
     """Passages: texts, or objects that keep their text under one of ``TEXT_KEYS``.
 
     >>> passages(["c1", {"text": "c2", "id": 7, "score": 0.5}])[1]
-    Passage(text='c2', id='7', rest={'id': 7, 'score': 0.5})
+    RetrievedPassage(text='c2', id='7', rest={'id': 7, 'score': 0.5})
     """
     return [_numbered(number, _passage, item) for number, item in enumerate(_list(value, "a list of texts"), 1)]
 
 
-def _passage(item: object) -> Passage:
+def _passage(item: object) -> RetrievedPassage:
     if isinstance(item, str):
-        return Passage(item, None, {})
+        return RetrievedPassage(item, None, {})
     fields = _object(item)
     key = None if fields is None else text_key(fields)
     if fields is None or key is None or not isinstance(fields[key], str):
-        raise Bad(f"expected text, or an object with its text under {', '.join(TEXT_KEYS[:3])}, found {kind_of(item)}")
+        raise InvalidValue(
+            f"expected text, or an object with its text under {', '.join(TEXT_KEYS[:3])}, found {kind_of(item)}"
+        )
     own = next((fields[name] for name in ID_KEYS if isinstance(fields.get(name), str | int)), None)
-    return Passage(text(fields[key]), None if own is None else identifier(own), rest_of(fields))
+    return RetrievedPassage(text(fields[key]), None if own is None else identifier(own), rest_of(fields))
 
 
 def text_key(fields: Mapping[str, object]) -> str | None:
@@ -168,14 +170,16 @@ def spans(value: object) -> list[tuple[dict[str, object], dict[str, object]]]:
 def _span(item: object) -> tuple[dict[str, object], dict[str, object]]:
     fields = _object(item)
     if fields is None or fields.get("doc") is None:
-        raise Bad(f"expected a span with doc and start, end or text, found {kind_of(item)}")
+        raise InvalidValue(f"expected a span with doc and start, end or text, found {kind_of(item)}")
     known = {name: fields[name] for name in ("start", "end", "text", "digest") if fields.get(name) is not None}
     for name, given in known.items():
         wanted = str if name in ("text", "digest") else int
         if not isinstance(given, wanted) or isinstance(given, bool):
-            raise Bad(f"{name}: expected {'text' if wanted is str else 'a whole number'}, found {kind_of(given)}")
+            raise InvalidValue(
+                f"{name}: expected {'text' if wanted is str else 'a whole number'}, found {kind_of(given)}"
+            )
     if "text" not in known and not {"start", "end"} <= set(known):
-        raise Bad("expected start and end, or text, found neither")
+        raise InvalidValue("expected start and end, or text, found neither")
     rest = {name: given for name, given in fields.items() if name not in ("doc", "start", "end", "text", "digest")}
     return {"doc": identifier(fields["doc"]), **known}, rest
 
@@ -192,14 +196,16 @@ def list_in(cell: str) -> Listed | None:
     if stripped[:1] == "[":
         try:
             items = decode_json(stripped)
-        except Bad:
+        except InvalidValue:
             pass
         else:
             return Listed(items) if isinstance(items, list) else None
         if _PYTHON_LIST.fullmatch(stripped):
             return Listed([_unquoted(item) for item in _QUOTED_ITEM.findall(stripped)], python=True)
     if stripped.startswith(_PRINTED) and stripped[-1:] in "])":
-        raise Bad("expected a JSON list, found what Python prints for one: write lists with json.dumps, or use Parquet")
+        raise InvalidValue(
+            "expected a JSON list, found what Python prints for one: write lists with json.dumps, or use Parquet"
+        )
     return None
 
 
@@ -208,7 +214,7 @@ def object_in(cell: str) -> object:
     if cell.lstrip()[:1] == "{":
         try:
             return decode_json(cell)
-        except Bad:
+        except InvalidValue:
             return cell
     return cell
 
@@ -220,7 +226,7 @@ def json_value(value: object) -> Json:
         return value
     if isinstance(value, float):
         if math.isinf(value):
-            raise Bad(f"expected a finite number, found {value}")
+            raise InvalidValue(f"expected a finite number, found {value}")
         return value
     if isinstance(value, Mapping):
         return {str(name): json_value(item) for name, item in value.items()}
@@ -233,7 +239,7 @@ def json_value(value: object) -> Json:
 def _list(value: object, expected: str) -> list[object]:
     value = plain_value(value)
     if not isinstance(value, list | tuple):
-        raise Bad(f"expected {expected}, found {kind_of(value)}")
+        raise InvalidValue(f"expected {expected}, found {kind_of(value)}")
     return list(value)
 
 
@@ -251,8 +257,8 @@ def _numbered(number: int, read: Callable[[object], Item], item: object) -> Item
     """One item of a list; what is wrong with it is said with its number."""
     try:
         return read(item)
-    except Bad as bad:
-        raise Bad(f"item {number}: {bad}") from None
+    except InvalidValue as bad:
+        raise InvalidValue(f"item {number}: {bad}") from None
 
 
 def _unquoted(token: str) -> str:

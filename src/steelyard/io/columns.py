@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..core.errors import InputError, UnknownName
 from ..core.wording import did_you_mean
-from .rows import Bad, decode_json
+from .rows import InvalidValue, decode_json
 
 _NAMES = {
     "id": "_id sample_id example_id question_id query_id qid",
@@ -93,7 +93,7 @@ def _follow(value: object, path: Sequence[str]) -> object:
         if isinstance(value, str) and value[:1] in ("{", "["):
             try:
                 value = decode_json(value)
-            except Bad:
+            except InvalidValue:
                 return None
         if not isinstance(value, str | Mapping) and callable(to_list := getattr(value, "tolist", None)):
             value = to_list()
@@ -110,7 +110,7 @@ def _follow(value: object, path: Sequence[str]) -> object:
     return value
 
 
-class Plan(NamedTuple):
+class ColumnMapping(NamedTuple):
     """For rows of certain columns: the sources of each field, tag and piece of metadata, the last with all the columns
     left over, which ``rest`` lists; and remarks on them. ``columns`` has the column of each field where that is all
     there is to say (one whole column for each field, no tags, nothing that needs a second look)."""
@@ -128,16 +128,16 @@ class Plan(NamedTuple):
         return len(self.columns) == len(self.fields) and not self.tags
 
 
-class Mapper:
+class ColumnMapper:
     """Plans for the columns of rows, after ``fields={"user_input": "meta.question"}`` and the known names."""
 
     def __init__(self, fields: Mapping[str, str] | None = None) -> None:
         self.explicit = dict(_target(target, column) for target, column in (fields or {}).items())
         self.missing = set(self.explicit)
-        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._plans: dict[tuple[object, ...], ColumnMapping] = {}
         self._seen: dict[str, None] = {}
 
-    def plan(self, row: Mapping[str, object]) -> Plan:
+    def plan(self, row: Mapping[str, object]) -> ColumnMapping:
         """The plan for a row; rows of the same columns share one."""
         key = tuple(row)
         if key not in self._plans:
@@ -150,9 +150,9 @@ class Mapper:
             column = self.explicit[target]
             raise UnknownName(f"no row has the column {column!r} (for {target}): {did_you_mean(column, self._seen)}")
 
-    def _made(self, columns: list[str]) -> Plan:
+    def _made(self, columns: list[str]) -> ColumnMapping:
         self._seen.update(dict.fromkeys(columns))
-        plan = Plan({}, {}, {}, [], [], {})
+        plan = ColumnMapping({}, {}, {}, [], [], {})
         taken = set()
         for target, column in self.explicit.items():
             source = _source(column, columns)
@@ -224,7 +224,7 @@ def _source(column: str, columns: list[str]) -> Source | None:
     return Source(head, tuple(path)) if path and head in columns else None
 
 
-def _nearly(plan: Plan, filled: set[str]) -> list[str]:
+def _nearly(plan: ColumnMapping, filled: set[str]) -> list[str]:
     """A remark for each left-over column whose name is nearly that of a field which nothing fills."""
     remarks = []
     for column in plan.rest:

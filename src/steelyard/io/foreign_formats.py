@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..core.errors import InputError
+from ..core.errors import InputError, MissingExtra
 from ..core.records import Json, Sample
 from .foreign_rows import ANY, ONE, OURS, Fields, of_deepeval, of_promptfoo
-from .row_parser import Intake
-from .rows import Place, Row, rows_of_file
-from .samples import samples_of
+from .row_parser import RowParser
+from .rows import Row, RowPlace, rows_of_file
+from .samples import read_samples, samples_of
 from .text_files import read_utf8, suffix_of, writing
+
+if TYPE_CHECKING:
+    from ragas import EvaluationDataset
 
 YAML = (".yaml", ".yml")
 
@@ -110,7 +114,9 @@ def _present(fields: Mapping[str, object]) -> Fields:
 # Files
 
 
-def read_cases(path: Path, kind: str, intake: Intake, encoding: str = "utf-8") -> Iterator[Sample | list[InputError]]:
+def read_cases(
+    path: Path, kind: str, intake: RowParser, encoding: str = "utf-8"
+) -> Iterator[Sample | list[InputError]]:
     """The samples of deepeval cases or promptfoo tests (``kind``); in the place of a bad row, its problems."""
     turned = of_promptfoo if kind == "promptfoo" else of_deepeval
     rows = _yaml_rows(path, encoding) if suffix_of(path) in YAML else rows_of_file(path, encoding)
@@ -169,8 +175,23 @@ def _yaml_rows(path: Path, encoding: str) -> Iterator[Row]:
         if not isinstance(node, yaml.SequenceNode):
             raise InputError("expected a list of tests, or tests: with a list", path=path)
         for row, child in enumerate(node.value, 1):
-            yield Row(Place(path, child.start_mark.line + 1, row), loader.construct_object(child, deep=True))
+            yield Row(RowPlace(path, child.start_mark.line + 1, row), loader.construct_object(child, deep=True))
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise InputError(f"not YAML: {reason}", path=path, line=None if mark is None else mark.line + 1) from None
+
+
+def as_ragas_dataset(samples: Iterable[Sample | Mapping[str, object]] | object) -> EvaluationDataset:
+    """Samples (or whatever ``read_samples`` takes) as a ragas dataset of single-turn samples.
+
+    Of several references the first goes along, and of relevance the ids; the sample's id, spans, tags and metadata
+    have no place there.
+
+    Raises MissingExtra (an ImportError) without ragas: pip install 'steelyard[ragas]'.
+    """
+    try:
+        from ragas import EvaluationDataset
+    except ImportError as error:
+        raise MissingExtra("ragas", extra="ragas") from error
+    return EvaluationDataset.from_list([ragas_row(sample) for sample in read_samples(samples)])

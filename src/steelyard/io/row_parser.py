@@ -16,17 +16,17 @@ from msgspec.json import encode
 from ..core.errors import InputError, InputErrors
 from ..core.records import Json, Sample, Span
 from . import coerce as v
-from .columns import Mapper, Plan, Source, known_as, may_list
+from .columns import ColumnMapper, ColumnMapping, Source, known_as, may_list
 from .csv_cells import unescape
-from .rows import Bad, Place, Row
+from .rows import InvalidValue, Row, RowPlace
 
 
-class Intake:
+class RowParser:
     """Turns rows into samples, and remembers what it read with a caveat: ``remarks`` has first place and count."""
 
     def __init__(self, fields: Mapping[str, str] | None = None, on_remark: Callable[[str], None] | None = None) -> None:
-        self.mapper = Mapper(fields)
-        self.remarks: dict[str, tuple[Place, int]] = {}
+        self.mapper = ColumnMapper(fields)
+        self.remarks: dict[str, tuple[RowPlace, int]] = {}
         self._on_remark = on_remark
         self._conflicts: set[tuple[str, ...]] = set()
 
@@ -43,19 +43,19 @@ class Intake:
             self.mapper.check_found()
             found = ", ".join(str(column) for column in row.values)
             raise row.place.error(f"no column fills a field of a sample; choose with fields= (columns: {found})")
-        sample = _direct(row, plan) or _Reading(row, plan, self).sample()
+        sample = _direct(row, plan) or _RowReading(row, plan, self).sample()
         if row.kind in ("object", "table"):
             _check_text(sample, row.place)
         return sample
 
-    def remark(self, place: Place, text: str) -> None:
+    def remark(self, place: RowPlace, text: str) -> None:
         """Note a caveat, and tell it where it is the first of its kind."""
         first, count = self.remarks.get(text, (place, 0))
         self.remarks[text] = (first, count + 1)
         if count == 0 and self._on_remark is not None:
             self._on_remark(f"{place}: {text}")
 
-    def conflict(self, place: Place, field: str, columns: tuple[str, ...]) -> InputError:
+    def conflict(self, place: RowPlace, field: str, columns: tuple[str, ...]) -> InputError:
         """The problem of columns that fill the same field; told once, since all rows will share it."""
         if columns in self._conflicts:
             return InputErrors(())
@@ -64,7 +64,7 @@ class Intake:
         return place.error(f"{both} fill the same field; choose one with fields={{{field!r}: {columns[0]!r}}}", field)
 
 
-def _direct(row: Row, plan: Plan) -> Sample | None:
+def _direct(row: Row, plan: ColumnMapping) -> Sample | None:
     """The sample of a row whose values have the types of their fields already, as most have; None for any other."""
     if not plan.is_direct or row.kind == "cells":
         return None
@@ -83,7 +83,7 @@ def _direct(row: Row, plan: Plan) -> Sample | None:
         return None
 
 
-def _check_text(sample: Sample, place: Place) -> None:
+def _check_text(sample: Sample, place: RowPlace) -> None:
     """Refuse half a surrogate pair, which strings in memory may hold and no file can: better now than when saving."""
     try:
         encode(sample)
@@ -97,10 +97,10 @@ def _check_text(sample: Sample, place: Place) -> None:
                 raise place.error(message, name) from None
 
 
-class _Reading:
+class _RowReading:
     """The reading of one row: what was found, what is left over, and what is wrong."""
 
-    def __init__(self, row: Row, plan: Plan, intake: Intake) -> None:
+    def __init__(self, row: Row, plan: ColumnMapping, intake: RowParser) -> None:
         self.values = cast("Mapping[str, object]", row.values)
         self.place, self.kind, self.plan, self.intake = row.place, row.kind, plan, intake
         self.problems: list[InputError] = []
@@ -132,7 +132,7 @@ class _Reading:
     def _guarded(self, column: str, read: Callable[[], None]) -> None:
         try:
             read()
-        except Bad as bad:
+        except InvalidValue as bad:
             self.problems.append(self.place.error(str(bad), column))
 
     def _graded_first(self, given: list[tuple[Source, object]]) -> list[tuple[Source, object]]:
@@ -216,7 +216,7 @@ class _Reading:
         tags = cast("dict[str, str]", self.found.setdefault("tags", {}))
         tag = v.tag(value)
         if tags.setdefault(name, tag) != tag:
-            raise Bad(f"the tag {name!r} is given twice: {tags[name]!r} and {tag!r}")
+            raise InvalidValue(f"the tag {name!r} is given twice: {tags[name]!r} and {tag!r}")
 
     def _metadata(self, field: str, source: Source, value: object) -> None:  # noqa: ARG002
         parsed = self._parsed(source, value)
@@ -237,7 +237,7 @@ class _Reading:
     def _keep(self, name: str, value: object) -> None:
         kept = v.json_value(value)
         if name in self.metadata and self.metadata[name] != kept:
-            raise Bad(f"the metadata {name!r} is given twice")
+            raise InvalidValue(f"the metadata {name!r} is given twice")
         self.metadata[name] = kept
 
     def _keep_rest(self, source: Source, rest: list[dict[str, object]]) -> None:
@@ -263,16 +263,16 @@ class _Reading:
         return listed.items
 
 
-_READERS: dict[str, Callable[[_Reading, str, Source, object], None]] = {
-    "id": _Reading._id,
-    "user_input": _Reading._text,
-    "response": _Reading._text,
-    "retrieved_contexts": _Reading._contexts,
-    "reference": _Reading._reference,
-    "reference_contexts": _Reading._contexts,
-    "retrieved_ids": _Reading._ids,
-    "relevance": _Reading._relevance,
-    "relevant_spans": _Reading._spans,
-    "tags": _Reading._tags,
-    "metadata": _Reading._metadata,
+_READERS: dict[str, Callable[[_RowReading, str, Source, object], None]] = {
+    "id": _RowReading._id,
+    "user_input": _RowReading._text,
+    "response": _RowReading._text,
+    "retrieved_contexts": _RowReading._contexts,
+    "reference": _RowReading._reference,
+    "reference_contexts": _RowReading._contexts,
+    "retrieved_ids": _RowReading._ids,
+    "relevance": _RowReading._relevance,
+    "relevant_spans": _RowReading._spans,
+    "tags": _RowReading._tags,
+    "metadata": _RowReading._metadata,
 }

@@ -39,7 +39,7 @@ _NAN = re.compile(rb'"(?:[^"\\]|\\.)*"|\bNaN\b')
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a row stands: its file and line, and its number from 1 (which is all that a table has)."""
 
     path: Path | None = None
@@ -59,12 +59,12 @@ class Place(NamedTuple):
 class Row(NamedTuple):
     """One row: its place, what it holds (an InputError where it cannot be read), and the kind of its values."""
 
-    place: Place
+    place: RowPlace
     values: object
     kind: Kind = "json"
 
 
-class Bad(ValueError):
+class InvalidValue(ValueError):
     """A value that is not what was expected; whoever knows the place makes an InputError of it."""
 
     def __init__(self, message: str, byte: int | None = None) -> None:
@@ -112,10 +112,10 @@ def _jsonl_rows(path: Path, encoding: str) -> Iterator[Row]:
         if line.data.isspace():
             continue
         row += 1
-        place = Place(path, line.number, row)
+        place = RowPlace(path, line.number, row)
         try:
             yield Row(place, decode_json(line.data))
-        except Bad as error:
+        except InvalidValue as error:
             column = "" if error.byte is None else f" at byte {error.byte + 1}"
             wanted = f"not JSON: {error}{column} (expected one JSON object a line)"
             yield Row(place, line.fault(path) or place.error(wanted))
@@ -160,7 +160,7 @@ def _rows_of_json(path: Path, data: bytes) -> Iterator[Row]:
         return rows_of_columns(value, path=path)
     if value and all(isinstance(column, dict) for column in value.values()):
         raise InputError("expected a list of objects, found an object of objects", path=path, line=1)
-    return iter([Row(Place(path, 1, 1), value)])
+    return iter([Row(RowPlace(path, 1, 1), value)])
 
 
 def _listed(path: Path, data: bytes, inner: bytes) -> Iterator[Row]:
@@ -175,7 +175,7 @@ def _placed(path: Path, data: bytes, at: int, items: Iterable[msgspec.Raw]) -> I
         text = bytes(raw)
         begin = data.index(text, at)
         line += data.count(b"\n", at, begin)
-        yield Row(Place(path, line, row), msgspec.json.decode(text))
+        yield Row(RowPlace(path, line, row), msgspec.json.decode(text))
         line, at = line + text.count(b"\n"), begin + len(text)
 
 
@@ -196,7 +196,7 @@ def _query_row(row: Row) -> Row:
 
 def _cell_rows(path: Path, encoding: str, delimiter: str | None) -> Iterator[Row]:
     for row, (line, cells) in enumerate(read_cells(path, encoding, delimiter=delimiter), 1):
-        yield Row(Place(path, line, row), cells, "cells")
+        yield Row(RowPlace(path, line, row), cells, "cells")
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
@@ -207,7 +207,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
         for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True):
             for values in batch.iter_rows(named=True):
                 row += 1
-                yield Row(Place(path, None, row), values, "table")
+                yield Row(RowPlace(path, None, row), values, "table")
     except pl.exceptions.PolarsError as error:
         raise InputError(f"cannot be read as Parquet: {str(error).splitlines()[0]}", path=path) from None
 
@@ -223,7 +223,7 @@ def decode_json(data: bytes | str) -> object:
     try:
         return msgspec.json.decode(data)
     except RecursionError:
-        raise Bad("nested too deeply") from None
+        raise InvalidValue("nested too deeply") from None
     except msgspec.MsgspecError as error:
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
         if b"NaN" in raw:
@@ -238,11 +238,11 @@ def _nan_is_null(data: bytes) -> bytes:
     return _NAN.sub(lambda token: b"null" if token[0] == b"NaN" else token[0], data)
 
 
-def _bad_json(error: Exception) -> Bad:
+def _bad_json(error: Exception) -> InvalidValue:
     reason = str(error).removeprefix("JSON is malformed: ")
     at = _BYTE.search(reason)
     reason = "it ends early" if "truncated" in reason else _BYTE.sub("", reason)
-    return Bad(reason, None if at is None else int(at[1]))
+    return InvalidValue(reason, None if at is None else int(at[1]))
 
 
 # Tables in memory
@@ -294,7 +294,7 @@ def rows_of_table(source: object) -> Iterator[Row] | None:
         values = (row for batch in batches for row in batch.to_pylist())  # type: ignore[attr-defined]
     else:
         return None
-    return (Row(Place(None, None, number), row, "table") for number, row in enumerate(values, 1))
+    return (Row(RowPlace(None, None, number), row, "table") for number, row in enumerate(values, 1))
 
 
 def rows_of_columns(columns: Mapping[str, object], *, path: Path | None = None) -> Iterator[Row]:
@@ -306,14 +306,14 @@ def rows_of_columns(columns: Mapping[str, object], *, path: Path | None = None) 
         raise InputError(f"columns of unequal length: {found}", path=path)
     rows = zip(*lists.values(), strict=True)
     return (
-        Row(Place(path, None, n), dict(zip(lists, cells, strict=True)), "object") for n, cells in enumerate(rows, 1)
+        Row(RowPlace(path, None, n), dict(zip(lists, cells, strict=True)), "object") for n, cells in enumerate(rows, 1)
     )
 
 
 def rows_of_objects(source: Iterable[object]) -> Iterator[Row]:
     """The rows of an iterable of mappings, records, or objects that turn into a dict (pydantic, ragas, dataclass)."""
     for number, item in enumerate(source, 1):
-        yield Row(Place(None, None, number), _mapping(item), "object")
+        yield Row(RowPlace(None, None, number), _mapping(item), "object")
 
 
 def _mapping(item: object) -> object:

@@ -24,8 +24,8 @@ from ..core.wording import pluralize
 from .coerce import json_value
 from .csv_cells import escape, write_cells
 from .foreign_rows import as_plain
-from .row_parser import Intake
-from .rows import FORMATS, Bad, Place, Row, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
+from .row_parser import RowParser
+from .rows import FORMATS, InvalidValue, Row, RowPlace, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
 from .text_files import suffix_of, writing
 
 Item = TypeVar("Item")
@@ -58,7 +58,7 @@ def read_samples(source: object, *, fields: Mapping[str, str] | None = None, enc
     >>> sample.id, sample.user_input, sample.response, sample.retrieved_contexts, sample.metadata
     ('1', 'Who?', 'Ada', ['Ada did.'], {'lang': 'en'})
     """
-    return gathered(samples_of(_rows(source, encoding, fields), Intake(fields, warned)))
+    return gathered(samples_of(_rows(source, encoding, fields), RowParser(fields, warned)))
 
 
 def iter_samples(
@@ -68,7 +68,7 @@ def iter_samples(
 
     Memory holds one sample, and the ids that were given, so that none comes twice (a JSON file is read whole).
     """
-    for item in samples_of(_rows(source, encoding, fields), Intake(fields, warned)):
+    for item in samples_of(_rows(source, encoding, fields), RowParser(fields, warned)):
         if not isinstance(item, Sample):
             raise item[0] if len(item) == 1 else InputErrors(item)
         yield item
@@ -119,7 +119,7 @@ class CheckResult:
             if look is not None:
                 look(item)
 
-    def remark(self, intake: Intake, *, several: bool = False) -> None:
+    def remark(self, intake: RowParser, *, several: bool = False) -> None:
         """Take up as warnings what an intake read with a caveat, with the file where there are several."""
         for text, (place, count) in intake.remarks.items():
             others = f" (and {pluralize(count - 1, 'more row')})" if count > 1 else ""
@@ -136,7 +136,7 @@ class CheckResult:
 
 def check_samples(source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> CheckResult:
     """Read a source to its end and tell all that is wrong with it."""
-    result, intake = CheckResult("samples"), Intake(fields)
+    result, intake = CheckResult("samples"), RowParser(fields)
     try:
         result.take(samples_of(_rows(source, encoding, fields), intake))
     except InputErrors as errors:
@@ -171,7 +171,7 @@ def gathered(items: Iterable[Item | list[InputError]]) -> list[Item]:
 # Reading
 
 
-def samples_of(rows: Iterable[Row], intake: Intake) -> Iterator[Sample | list[InputError]]:
+def samples_of(rows: Iterable[Row], intake: RowParser) -> Iterator[Sample | list[InputError]]:
     """The samples of rows, numbered where they have no id; in the place of a bad row, its problems."""
     ids = _Ids()
     for row in rows:
@@ -234,14 +234,14 @@ class _Ids:
         self._lines: dict[Path | None, dict[str, int]] = {}
         self._numbered = bytearray()
 
-    def given(self, sample: Sample, place: Place) -> Sample:
+    def given(self, sample: Sample, place: RowPlace) -> Sample:
         if not sample.id:
             sample = structs.replace(sample, id=str(self.rows))
             self._numbered.extend(bytes(self.rows - len(self._numbered)))
             self._numbered[self.rows - 1] = 1
         for path, lines in self._lines.items():
             if (first := lines.get(sample.id)) is not None:
-                where = Place(None if path == place.path else path, first if place.line else None, first)
+                where = RowPlace(None if path == place.path else path, first if place.line else None, first)
                 raise place.error(f"the id {sample.id!r} is given twice, first at {where}", "id")
         if len(self._numbered) < self.rows or not self._numbered[self.rows - 1]:
             number = int(sample.id) if _NUMBER.fullmatch(sample.id) else 0
@@ -285,7 +285,7 @@ def _json(sample: Sample) -> bytes:
         if sample.metadata or sample.relevance:
             json_value([sample.metadata, sample.relevance])
         return msgspec.json.encode(sample)
-    except (Bad, UnicodeEncodeError, OverflowError) as error:
+    except (InvalidValue, UnicodeEncodeError, OverflowError) as error:
         raise InputError(f"cannot be written: {error}", field=f"sample {sample.id!r}") from None
 
 

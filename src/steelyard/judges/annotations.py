@@ -49,7 +49,7 @@ SHEETS = (".csv", ".tsv", ".jsonl", ".ndjson")
 """What a sheet's name may end in."""
 
 
-class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HumanLabel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One person's word. ``claim`` is the number (from 1) or the words of a claim of the sample.
 
     ``drawn`` says how the sample came to be labelled (``random``, ``stratified``; empty: nobody knows), ``stratum`` and
@@ -67,7 +67,9 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     drawn: str = ""
 
 
-def read_labels(source: object, *, scale: tuple[float, float] | None = None, encoding: str = "utf-8") -> list[Label]:
+def read_labels(
+    source: object, *, scale: tuple[float, float] | None = None, encoding: str = "utf-8"
+) -> list[HumanLabel]:
     """Labels from files (JSONL, JSON, CSV, TSV, Parquet), a table, mappings, or ``{sample: value}``.
 
     Columns are known by their usual names: ``sample`` (or ``id``), ``value`` (``label``, ``human``, ``rating`` …), and
@@ -84,14 +86,14 @@ def read_labels(source: object, *, scale: tuple[float, float] | None = None, enc
     elif isinstance(source, Mapping) and source and all(isinstance(column, list) for column in source.values()):
         found = [_label(row) for row in rows_of_columns(source)]
     elif isinstance(source, Mapping):
-        found = [Label(sample=str(one), value=value_of(value)) for one, value in source.items()]
+        found = [HumanLabel(sample=str(one), value=value_of(value)) for one, value in source.items()]
     else:
         items = None if rows_of_table(source) is not None else list(cast("Iterable[object]", source))
         if items is not None and items and all(isinstance(one, str | PathLike) for one in items):
             files = [Path(cast("File", one)) for one in items]
             found = [label for path in files for label in _of_file(path, encoding, named=len(files) > 1)]
-        elif items is not None and all(isinstance(one, Label) for one in items):
-            found = cast("list[Label]", items)
+        elif items is not None and all(isinstance(one, HumanLabel) for one in items):
+            found = cast("list[HumanLabel]", items)
         else:
             rows = rows_of_table(source) if items is None else rows_of_objects(items)
             assert rows is not None
@@ -99,18 +101,18 @@ def read_labels(source: object, *, scale: tuple[float, float] | None = None, enc
     return found if scale is None else [_rescaled(label, *scale) for label in found]
 
 
-def _of_file(path: Path, encoding: str, *, named: bool) -> list[Label]:
+def _of_file(path: Path, encoding: str, *, named: bool) -> list[HumanLabel]:
     labels = [_label(row) for row in rows_of_file(path, encoding)]
     if not named:
         return labels
     return [label if label.annotator else msgspec.structs.replace(label, annotator=path.stem) for label in labels]
 
 
-def _label(row: Row) -> Label:
+def _label(row: Row) -> HumanLabel:
     """The label of a row; InputError with its place."""
     if isinstance(row.values, InputError):
         raise row.values
-    if isinstance(row.values, Label):
+    if isinstance(row.values, HumanLabel):
         return row.values
     if not isinstance(row.values, Mapping):
         raise row.place.error("expected an object with a sample and a value")
@@ -126,7 +128,7 @@ def _label(row: Row) -> Label:
         for field in ("sample", "metric", "claim", "annotator", "system", "stratum", "drawn")
     }
     try:
-        return Label(**texts, value=value_of(cells["value"]), share=_share(cells["share"]))
+        return HumanLabel(**texts, value=value_of(cells["value"]), share=_share(cells["share"]))
     except InputError as error:
         raise row.place.error(error.message, error.field) from None
 
@@ -178,7 +180,7 @@ def _share(value: object) -> float | None:
     return number
 
 
-def _rescaled(label: Label, low: float, high: float) -> Label:
+def _rescaled(label: HumanLabel, low: float, high: float) -> HumanLabel:
     if not low < high:
         raise InputError(f"expected the lowest and the highest rating, found {low:g} and {high:g}", field="scale")
     if label.value is None:

@@ -20,9 +20,9 @@ from ..stats.intervals import difference_interval, interval
 from ..stats.krippendorff import krippendorff_alpha
 from ..stats.pooling import FloatArray, groups, passes
 from ..stats.ppi import Corrected, corrected_difference, corrected_mean
-from .annotations import Label, read_labels
+from .annotations import HumanLabel, read_labels
 from .calibration import Calibrated, Calibration, Ceiling, Share
-from .paired_labels import Labelled, by_system, check_baseline, doubts, join
+from .paired_labels import PairedLabels, by_system, check_baseline, doubts, join
 from .thresholds import choose_threshold
 
 DEFAULT_THRESHOLD = 0.5
@@ -120,12 +120,14 @@ def _plainly(how: _How) -> How:
     return {"confidence": how.confidence, "seed": how.seed}
 
 
-def _grouped(report: Report, labels: Sequence[Label], metric: str | None) -> dict[tuple[str, bool], list[Label]]:
+def _grouped(
+    report: Report, labels: Sequence[HumanLabel], metric: str | None
+) -> dict[tuple[str, bool], list[HumanLabel]]:
     """Labels by the column they are about, claims apart from samples."""
-    found: dict[tuple[str, bool], list[Label]] = {}
+    found: dict[tuple[str, bool], list[HumanLabel]] = {}
     for label in labels:
         found.setdefault((label.metric or metric or "", bool(label.claim)), []).append(label)
-    grouped: dict[tuple[str, bool], list[Label]] = {}
+    grouped: dict[tuple[str, bool], list[HumanLabel]] = {}
     wanted = None if metric is None else label_of(report, metric)
     for (name, claims), group in found.items():
         column = label_of(report, name)
@@ -137,8 +139,8 @@ def _grouped(report: Report, labels: Sequence[Label], metric: str | None) -> dic
 
 
 def _pair(
-    baseline: Report, labels: Sequence[Label], label: str, metric: str | None, *, claims: bool
-) -> tuple[Report, Labelled] | None:
+    baseline: Report, labels: Sequence[HumanLabel], label: str, metric: str | None, *, claims: bool
+) -> tuple[Report, PairedLabels] | None:
     if claims or label not in baseline.columns:
         return None
     group = _grouped(baseline, labels, metric).get((label, False))
@@ -146,7 +148,13 @@ def _pair(
 
 
 def _calibrated(
-    report: Report, label: str, joined: Labelled, pair: tuple[Report, Labelled] | None, how: _How, *, claims: bool
+    report: Report,
+    label: str,
+    joined: PairedLabels,
+    pair: tuple[Report, PairedLabels] | None,
+    how: _How,
+    *,
+    claims: bool,
 ) -> Calibrated:
     note = report.notes[label]
     limit = how.threshold if how.threshold is not None else note.threshold
@@ -216,7 +224,7 @@ def _calibrated(
     return replace(made, notes=_notes(made, claims=claims))
 
 
-def _check_scale(joined: Labelled, note: MetricNote) -> None:
+def _check_scale(joined: PairedLabels, note: MetricNote) -> None:
     if note.bounds is None:
         return
     low, high = note.bounds
@@ -240,7 +248,7 @@ def _signed(value: float | None, note: MetricNote) -> float | None:
     return value if value is None or note.higher_is_better else -value
 
 
-def _verdicts(joined: Labelled, rows: Sequence[int], limit: float, note: MetricNote) -> list[float | None]:
+def _verdicts(joined: PairedLabels, rows: Sequence[int], limit: float, note: MetricNote) -> list[float | None]:
     """What most people say of each unit; None where they are split."""
     verdicts: list[float | None] = []
     for row in rows:
@@ -281,7 +289,7 @@ def _bias(scores: FloatArray, people: FloatArray, options: How) -> Share | None:
     return Share.of(float((scores[there] - people[there]).mean()), found)
 
 
-def _bias_by(report: Report, joined: Labelled, rows: Sequence[int], options: How, how: _How) -> dict[str, Share]:
+def _bias_by(report: Report, joined: PairedLabels, rows: Sequence[int], options: How, how: _How) -> dict[str, Share]:
     tags = [sample.tags for sample in report.samples]
     found = {}
     for tag in how.by:
@@ -295,7 +303,7 @@ def _bias_by(report: Report, joined: Labelled, rows: Sequence[int], options: How
 
 
 def _ceiling(
-    joined: Labelled,
+    joined: PairedLabels,
     rows: Sequence[int],
     told: Sequence[float | None],
     limit: float,
@@ -332,8 +340,8 @@ def _ratio(parts: Sequence[tuple[float, float]], options: How) -> Share:
 
 
 def _corrections(
-    joined: Labelled,
-    pair: tuple[Report, Labelled] | None,
+    joined: PairedLabels,
+    pair: tuple[Report, PairedLabels] | None,
     limit: float | None,
     note: MetricNote,
     cluster: Sequence[str] | None,
@@ -355,7 +363,7 @@ def _corrections(
     return found
 
 
-def _aligned(joined: Labelled, other: Labelled) -> tuple[FloatArray, FloatArray]:
+def _aligned(joined: PairedLabels, other: PairedLabels) -> tuple[FloatArray, FloatArray]:
     """The other system's labels and scores, in the order of the first's units; NaN where it lacks one."""
     place_of = {unit.sample: place for place, unit in enumerate(other.units)}
     places = [place_of.get(unit.sample, -1) for unit in joined.units]

@@ -25,7 +25,7 @@ from ..reports.report import Report
 from ..stats.agreement import Agreement, accuracy, spearman
 from ..stats.pooling import FloatArray, passes
 from ..stats.significance import paired_test
-from .annotations import Label, read_labels
+from .annotations import HumanLabel, read_labels
 from .paired_labels import join
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def plan_rejudge(anchor: Report, judge: LLMJudge | str, *, ledger: str | Path | 
     )
 
 
-def check_labels(anchor: Report, labels: Sequence[Label], metric: str | None = None) -> None:
+def check_labels(anchor: Report, labels: Sequence[HumanLabel], metric: str | None = None) -> None:
     """InputError where labels are about no metric or no sample of the anchor: before anything is asked."""
     asked, _ = _again(anchor)
     for label, group in _by_metric(anchor, labels, metric or (asked[0] if len(asked) == 1 else "")).items():
@@ -255,9 +255,9 @@ def _same(anchor: Report, label: str, both: tuple[FloatArray, FloatArray]) -> Ag
     return accuracy(before, after)
 
 
-def _by_metric(anchor: Report, labels: Sequence[Label], about: str) -> dict[str, list[Label]]:
+def _by_metric(anchor: Report, labels: Sequence[HumanLabel], about: str) -> dict[str, list[HumanLabel]]:
     """Labels of samples by the metric that they are about."""
-    found: dict[str, list[Label]] = {}
+    found: dict[str, list[HumanLabel]] = {}
     for label in labels:
         if not label.claim:
             found.setdefault(label_of(anchor, label.metric or about), []).append(label)
@@ -265,7 +265,7 @@ def _by_metric(anchor: Report, labels: Sequence[Label], about: str) -> dict[str,
 
 
 def _people(
-    anchor: Report, current: Report, labels: Sequence[Label], about: str, shared: Sequence[str], seed: int
+    anchor: Report, current: Report, labels: Sequence[HumanLabel], about: str, shared: Sequence[str], seed: int
 ) -> Mapping[str, BesidePeople]:
     """For each metric that people labelled, how often either judge's verdict is theirs."""
     found = {}

@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.errors import InputError
-from ..core.progress import Tally
+from ..core.progress import PartProgress
 from ..core.records import Json, Usage
-from ..models.budget import Allowance
+from ..models.budget import SharedBudget
 from ..models.judge import LLMJudge, judge_of
 from ..reports.estimates import clusters_of, pool_report
 from ..reports.provenance import MetricNote
@@ -92,7 +92,7 @@ def evaluate_by_jury(
     if rule not in RULES:
         raise InputError(f"jury={rule!r}: expected {', '.join(RULES)}")
     reports: list[Report] = []
-    tally, allowance = Tally(progress), Allowance(budget, max_calls)
+    tally, allowance = PartProgress(progress), SharedBudget(budget, max_calls)
     told = {} if progress is None else {"progress": tally}
     for seat in seats:
         report = evaluate(judge=seat, budget=allowance.budget, max_calls=allowance.max_calls, **told)

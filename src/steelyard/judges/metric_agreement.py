@@ -16,7 +16,7 @@ from ..core.errors import InputError
 from ..core.records import Json, Sample
 from ..evaluate.evaluate_samples import evaluate_rag
 from ..io.samples import read_samples
-from ..metrics.lookup import ask_for
+from ..metrics.lookup import requested_metrics
 from ..models.embedder import Embedder
 from ..stats.agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
 
@@ -31,7 +31,7 @@ JUDGES = {
 THRESHOLD = 0.5
 
 
-class Agreed(Struct, frozen=True):
+class PackAgreement(Struct, frozen=True):
     """A metric beside a label, in one slice of a pack.
 
     ``good`` counts samples labelled 1 (pairs in which the second response is preferred); ``without`` those that the
@@ -72,7 +72,7 @@ def agree(
     embedder: Embedder | str | None = None,
     confidence: float = 0.95,
     seed: int = 0,
-) -> list[Agreed]:
+) -> list[PackAgreement]:
     """Score a pack and compare with its labels: area under the ROC curve, balanced accuracy, rank correlation.
 
     ``metrics`` are asked about ``label``, or about every label of the pack; without them each label has its own metric.
@@ -93,7 +93,7 @@ def agree(
         else {}
     )
     how: How = {"confidence": confidence, "seed": seed}
-    agreed: list[Agreed] = []
+    agreed: list[PackAgreement] = []
     for one in found:
         rows = [_row(sample, one, by) for sample in samples]
         for metric in asked[one]:
@@ -101,7 +101,7 @@ def agree(
             scores = _differences(values[metric], seconds[metric]) if pairs else values[metric]
             limit = None if pairs else threshold
             agreed += _compared(name, one, metric, rows, scores, limit, how)
-    ways = {metric: ask_for([metric], judged=False)[0].metric.way for metric in wanted}
+    ways = {metric: requested_metrics([metric], judged=False)[0].metric.way for metric in wanted}
     return [structs.replace(one, way=ways[one.metric]) for one in agreed]
 
 
@@ -129,7 +129,7 @@ def _compared(
     scores: Sequence[float | None],
     threshold: float | None,
     how: How,
-) -> Iterator[Agreed]:
+) -> Iterator[PackAgreement]:
     held = [(row, score) for row, score in zip(rows, scores, strict=True) if row is not None]
     names = ["all", *dict.fromkeys(sorted(slice_ for row, _ in held for slice_ in row.slices))]
     if len(names) == 2:  # one slice is all there is
@@ -147,7 +147,7 @@ def _agreed(
     part: Sequence[tuple[_Row, float | None]],
     threshold: float | None,
     how: How,
-) -> Agreed:
+) -> PackAgreement:
     limit = 0.0 if threshold is None else threshold
     decided = [(row, score) for row, score in part if threshold is not None or row.label]
     good = [float(row.label > 0) for row, _ in decided]
@@ -155,7 +155,7 @@ def _agreed(
     called = [None if score is None else float(score > limit or (score == limit and bool(limit))) for score in scores]
     told: How = {**how, "cluster": [row.cluster for row, _ in decided]}
     everyone: How = {**how, "cluster": [row.cluster for row, _ in part]}
-    return Agreed(
+    return PackAgreement(
         pack,
         name,
         label,

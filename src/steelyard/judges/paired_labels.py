@@ -13,7 +13,7 @@ from ..core.wording import pluralize
 from ..reports.report import Report
 from ..stats.distributions import normal_cdf
 from ..stats.pooling import FloatArray
-from .annotations import Label
+from .annotations import HumanLabel
 
 ODD = 0.01
 """Below this p, labelled units that score unlike the others are told of."""
@@ -28,7 +28,7 @@ class Unit(Struct, frozen=True):
     text: str = ""
 
 
-class Labelled(Struct, frozen=True):
+class PairedLabels(Struct, frozen=True):
     """Units with the judge's scores and people's labels, NaN where there is none.
 
     ``people`` has the labels of each annotator, ``mean`` their mean. ``strata`` names the stratum that each labelled
@@ -78,7 +78,7 @@ def units_of(report: Report, metric: str, *, claims: bool = False) -> tuple[list
     return units, np.array(scores, dtype=np.float64)
 
 
-def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool = False) -> Labelled:
+def join(report: Report, metric: str, labels: Sequence[HumanLabel], *, claims: bool = False) -> PairedLabels:
     """Labels put to the units of one metric. Two different labels of one person on one unit are an error."""
     units, scores = units_of(report, metric, claims=claims)
     place_of = {(unit.sample, unit.claim): place for place, unit in enumerate(units)}
@@ -107,7 +107,7 @@ def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool =
         values[place] = label.value
     order = list(marks.values())
     last = max((at for at, given in enumerate(order) if given), default=-1)
-    return Labelled(
+    return PairedLabels(
         units=units,
         scores=scores,
         people=people,
@@ -121,7 +121,9 @@ def join(report: Report, metric: str, labels: Sequence[Label], *, claims: bool =
     )
 
 
-def by_system(labels: Sequence[Label], report: Report, baseline: Report) -> tuple[list[Label], list[Label]]:
+def by_system(
+    labels: Sequence[HumanLabel], report: Report, baseline: Report
+) -> tuple[list[HumanLabel], list[HumanLabel]]:
     """The labels of each of two systems; labels that name none are the report's."""
     if report.system == baseline.system:
         raise InputError(
@@ -132,7 +134,7 @@ def by_system(labels: Sequence[Label], report: Report, baseline: Report) -> tupl
     return [label for label in labels if label.system in {"", report.system}], theirs
 
 
-def check_baseline(report: Report, baseline: Report, labels: Sequence[Label]) -> None:
+def check_baseline(report: Report, baseline: Report, labels: Sequence[HumanLabel]) -> None:
     """InputError where the difference of two systems cannot be corrected: other data, or no labels of the second."""
     if baseline.dataset.digest != report.dataset.digest:
         raise InputError(
@@ -160,7 +162,7 @@ def _mean(people: Sequence[FloatArray], count: int) -> FloatArray:
     return np.where(given > 0, total / np.maximum(given, 1), math.nan)
 
 
-def doubts(joined: Labelled, drawn: str | None) -> list[str]:
+def doubts(joined: PairedLabels, drawn: str | None) -> list[str]:
     """Why the labelled samples may be no random sample of all."""
     found = []
     if joined.strangers:
@@ -181,7 +183,7 @@ def doubts(joined: Labelled, drawn: str | None) -> list[str]:
     return found
 
 
-def _odd(joined: Labelled) -> str | None:
+def _odd(joined: PairedLabels) -> str | None:
     """Whether labelled samples score unlike the others (Welch's test), which a random sample rarely does."""
     scored, labelled = ~np.isnan(joined.scores), ~np.isnan(joined.mean)
     inside, outside = joined.scores[scored & labelled], joined.scores[scored & ~labelled]

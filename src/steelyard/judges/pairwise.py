@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 from ..core.errors import InputError
 from ..core.printable import Printable
-from ..core.progress import Tally
+from ..core.progress import PartProgress
 from ..core.records import Sample, Usage
 from ..core.wording import pluralize
 from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
 from ..evaluate.plan import Plan
 from ..io.samples import read_samples
 from ..metrics.judged.preference import OTHER
-from ..models.budget import Allowance
+from ..models.budget import SharedBudget
 from ..reports.estimates import check_tag
 from ..reports.report import Report
 from ..stats.bradley_terry import Strength, bradley_terry
@@ -42,7 +42,7 @@ Outcome: TypeAlias = Literal["win", "tie", "loss"]
 VALUE: Mapping[str, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
-class Verdict(Struct, frozen=True):
+class PairVerdict(Struct, frozen=True):
     """What the judge said of one sample: the outcome for the first system, and the place it chose in each order.
 
     ``first`` is its answer where the first system stood first, ``second`` where it stood second: A, B or tie, by place.
@@ -82,7 +82,7 @@ class Duel(Struct, frozen=True, kw_only=True):
     consistent: Share = Share(None)
     one_order: tuple[float | None, float | None] = (None, None)
     slices: dict[str, Duel] = field(default_factory=dict)
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[PairVerdict] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
     def words(self) -> str:
@@ -144,7 +144,7 @@ def prefer(
     """
     tags = (by,) if isinstance(by, str) else tuple(by or ())
     samples, paired = _all_pairs(systems, fields, limit, tags)
-    tally, allowance = Tally(progress), Allowance(budget, max_calls)
+    tally, allowance = PartProgress(progress), SharedBudget(budget, max_calls)
     duels, warnings, usage, told = [], list[str](), Usage(), ""
     for (a, b), pairs in paired.items():
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
@@ -248,7 +248,7 @@ def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float
         if not math.isnan(column.values[row]):
             evidence = column.evidence[row]
             first, second = cast("list[str]", evidence["better"])
-            verdicts[row] = Verdict(one, cast("Outcome", evidence["outcome"]), first, second)
+            verdicts[row] = PairVerdict(one, cast("Outcome", evidence["outcome"]), first, second)
     whole = _counted(a, b, list(verdicts.values()), confidence, seed)
     slices = {}
     carried = [sample.tags for sample in report.samples]
@@ -266,7 +266,7 @@ def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float
     )
 
 
-def _counted(a: str, b: str, verdicts: Sequence[Verdict], confidence: float, seed: int) -> Duel:
+def _counted(a: str, b: str, verdicts: Sequence[PairVerdict], confidence: float, seed: int) -> Duel:
     counts = {kind: sum(one.outcome == kind for one in verdicts) for kind in VALUE}
 
     def share(values: Sequence[float], lowest: float = 0.0) -> Share:
@@ -295,7 +295,7 @@ def _counted(a: str, b: str, verdicts: Sequence[Verdict], confidence: float, see
     )
 
 
-def _agree(one: Verdict) -> bool:
+def _agree(one: PairVerdict) -> bool:
     return (one.first, one.second) in {("A", "B"), ("B", "A"), ("tie", "tie")}
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..core import metric_names, wording
 from ..core.errors import InputError, UnknownName
 from ..ranking.trec import measure_names
-from .registry import Metric, alias, is_of_ten, of_file, register_metric, registered
+from .registry import Metric, alias, is_ten_point, of_file, register_metric, registered
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "beir": ("ndcg@10", "map@100", "recall@100", "precision@10", "mrr@10"),
@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 WAYS = ("ranking", "lexical", "measured", "custom", "judged")
 
 
-class Asked(NamedTuple):
+class RequestedMetric(NamedTuple):
     """A metric and the name under which it was asked for, which is its key in the report."""
 
     label: str
@@ -61,18 +61,18 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
     return bound
 
 
-def ask_for(texts: Iterable[str | Metric], *, judged: bool = False) -> list[Asked]:
+def requested_metrics(texts: Iterable[str | Metric], *, judged: bool = False) -> list[RequestedMetric]:
     """The metrics of a list of names and groups, in order, each once. The bare name of a quantity that can be
     measured in two ways means the judged one if there is a judge and the lexical one if not."""
-    asked: dict[str, Asked] = {}
+    asked: dict[str, RequestedMetric] = {}
     for text in [texts] if isinstance(texts, str) else texts:
         if isinstance(text, Metric):
-            asked.setdefault(str(text), Asked(str(text), text))
+            asked.setdefault(str(text), RequestedMetric(str(text), text))
             continue
         label = text.strip()
         for member in GROUPS.get(label.casefold()) or _spellings(label):
             one = get_metric(member, way=_preferred(member, judged=judged))
-            asked.setdefault(member, Asked(member, one))
+            asked.setdefault(member, RequestedMetric(member, one))
     return list(asked.values())
 
 
@@ -81,7 +81,7 @@ def check_threshold(name: str, threshold: float) -> float:
     if 0.0 <= threshold <= 1.0:
         return float(threshold)
     base = metric_names.parse(name).base
-    if is_of_ten(base) and 0.0 <= threshold <= 10.0:
+    if is_ten_point(base) and 0.0 <= threshold <= 10.0:
         raise InputError(f"threshold {threshold:g} for {name}: metrics here run from 0 to 1; write {threshold / 10:g}")
     raise InputError(f"threshold {threshold:g} for {name}: must be in [0, 1]")
 

@@ -23,7 +23,7 @@ from msgspec import Meta
 from ..core import metric_names, wording
 from ..core.errors import InputError, UnknownName, WrongType
 from ..core.metric_names import Parameter
-from ..core.validation import misfit
+from ..core.validation import validation_problem
 from .batch import score_columns
 
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
@@ -54,10 +54,10 @@ class Metric:
     may_embed: bool = False
     revision: int = 1
     aliases: tuple[str, ...] = ()
-    of_ten: tuple[str, ...] = ()
+    ten_point_aliases: tuple[str, ...] = ()
     batch_key: str = ""
     source: str = ""
-    remedy: str = ""
+    hint: str = ""
     check: Callable[..., object] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ def _checked(name: str, key: str, value: Parameter, hint: object) -> Parameter:
     try:
         checked: Parameter = msgspec.convert(value, hint, strict=True)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}({key}={value!r}): {misfit(error).words}") from None
+        raise InputError(f"{name}({key}={value!r}): {validation_problem(error).words}") from None
     except TypeError:  # a hint that msgspec does not know: the rule checks for itself
         return value
     return checked
@@ -162,10 +162,10 @@ class Options(TypedDict, total=False):
     may_embed: bool
     revision: int
     aliases: Sequence[str]
-    of_ten: Sequence[str]
+    ten_point_aliases: Sequence[str]
     batch_key: str
     source: str
-    remedy: str
+    hint: str
     check: Callable[..., object]
 
 
@@ -220,7 +220,7 @@ def _record(rule: Rule, kind: Kind, way: str, options: Options) -> Metric:
     defaults: Options = {"way": way, "batch_key": name}
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     if _FILE.get():
-        given |= {"aliases": (), "of_ten": ()}  # other names are for all, and a file's metrics are its own
+        given |= {"aliases": (), "ten_point_aliases": ()}  # other names are for all, and a file's metrics are its own
     return Metric(rule=rule, kind=kind, **{**defaults, **given, "name": name})  # type: ignore[arg-type]
 
 
@@ -258,7 +258,7 @@ def register_metric(thing: object, *, name: str | None = None, prefix: str = "")
 
 _BY_NAME: dict[tuple[str, str], Metric] = {}
 _ALIASES: dict[str, str] = {}
-_OF_TEN: set[str] = set()
+_TEN_POINT: set[str] = set()
 
 
 def _add(one: Metric) -> Metric:
@@ -266,9 +266,9 @@ def _add(one: Metric) -> Metric:
     if known is not None and not _same_rule(known, one):
         raise InputError(f"a metric named {one.name} [{one.way}] exists already")
     _BY_NAME[one.name, one.way] = one
-    for alias in (*one.aliases, *one.of_ten):
+    for alias in (*one.aliases, *one.ten_point_aliases):
         _ALIASES[alias.casefold()] = one.name
-    _OF_TEN.update(alias.casefold() for alias in one.of_ten)
+    _TEN_POINT.update(alias.casefold() for alias in one.ten_point_aliases)
     return one
 
 
@@ -288,6 +288,6 @@ def alias(name: str) -> str:
     return _ALIASES.get(name.casefold(), name)
 
 
-def is_of_ten(name: str) -> bool:
+def is_ten_point(name: str) -> bool:
     """Whether a name belongs to a tool that scores from 0 to 10."""
-    return name.casefold() in _OF_TEN
+    return name.casefold() in _TEN_POINT

@@ -17,7 +17,7 @@ from ..core.wording import pluralize
 _NOISE = 1e-12
 
 
-class Purse:
+class Budget:
     """A budget and a limit of calls, either of which may be absent."""
 
     def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:
@@ -74,7 +74,7 @@ class Purse:
         return self.spent + self._worst * (self._estimates + estimate) <= self.budget + _NOISE
 
 
-class Allowance:
+class SharedBudget:
     """What runs that follow one another may spend together: each gets what the earlier ones left."""
 
     def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:

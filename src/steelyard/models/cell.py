@@ -21,7 +21,7 @@ class Cell(Struct, frozen=True):
 _STEP = 1 << 40
 
 
-class Trace:
+class CellTrace:
     """The running account of one cell: its place in every queue, its draw, what it asked, what that cost.
 
     Within the bounded number of cells that are alive, first requests go before second ones (``steps``), so that at
@@ -39,9 +39,9 @@ class Trace:
         self.cost: float | None = None
         self.seconds = 0.0
 
-    def part(self) -> Trace:
+    def part(self) -> CellTrace:
         """An account for one of several requests that are answered together; to be added when it is."""
-        return Trace(self.rank, self.repeat)
+        return CellTrace(self.rank, self.repeat)
 
     def next_step(self) -> None:
         """The rule has got its replies and asks on."""
@@ -65,7 +65,7 @@ class Trace:
         if cost is not None:
             self.cost = (self.cost or 0.0) + cost
 
-    def add(self, other: Trace) -> None:
+    def add(self, other: CellTrace) -> None:
         """The account of a request that was answered together with others."""
         self.asked(other.requests, other.flags)
         self.calls += other.calls

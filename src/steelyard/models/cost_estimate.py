@@ -23,7 +23,7 @@ from .embedder import Embedder
 from .json_schema import example_of
 from .judge import LLMJudge
 from .judge_client import cost_of, kept_reply, key_of_ask, room_for
-from .ledger import Keeper, request_key
+from .ledger import ReplyStore, request_key
 
 MOST = 1000
 """Requests of one cell that are reckoned: a rule may ask until a reply pleases it, and plausible ones may never."""
@@ -33,11 +33,11 @@ class _Enough(BaseException):
     """Ends a rule that asks on and on; no rule may catch it as a failure."""
 
 
-class Reckoning(Struct):
+class CostEstimate(Struct):
     """How many cells there are, what is in the ledger, and what must be asked beyond that.
 
     ``calls`` are calls of judge and embedder, ``embedded`` texts; tokens and ``cost`` are those of the calls. ``cost``
-    is None where no price is known. ``endless`` are cells that were cut off, ``foregone`` those that are undefined
+    is None where no price is known. ``endless`` are cells that were cut off, ``skipped`` those that are undefined
     before they ask, with their reasons.
     """
 
@@ -49,24 +49,26 @@ class Reckoning(Struct):
     completion_tokens: int = 0
     embedded: int = 0
     cost: float | None = None
-    endless: int = 0
-    foregone: dict[object, str] = field(default_factory=dict)
+    unbounded: int = 0
+    skipped: dict[object, str] = field(default_factory=dict)
 
 
-def reckon(cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: Keeper) -> Reckoning:
+def estimate_cost(
+    cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: ReplyStore
+) -> CostEstimate:
     """Play every cell without a judge, and sum up what it would ask; equal requests count once."""
-    clerk = _Clerk(judge, embedder, ledger)
+    clerk = _CostCounter(judge, embedder, ledger)
     for cell in cells:
         clerk.count(cell)
     return clerk.total()
 
 
-class _Clerk:
+class _CostCounter:
     """Answers requests with what is known or plausible, and writes down what they would cost."""
 
-    def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: Keeper) -> None:
+    def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: ReplyStore) -> None:
         self.judge, self.embedder, self.ledger = judge, embedder, ledger
-        self.sum = Reckoning()
+        self.sum = CostEstimate()
         self._embedded_tokens = 0
         self._repeat = 0
         self._asked = 0
@@ -81,11 +83,11 @@ class _Clerk:
                 if isinstance(found, Undefined):
                     self.sum.undefined += 1
                     if not self._asked:
-                        self.sum.foregone[cell.key] = found.reason
+                        self.sum.skipped[cell.key] = found.reason
         except _Enough:
-            self.sum.endless += 1
+            self.sum.unbounded += 1
 
-    def total(self) -> Reckoning:
+    def total(self) -> CostEstimate:
         done = self.sum
         if self.judge is not None and self.judge.price is not None and (done.calls or done.cached):
             done.cost = done.cost or 0.0
@@ -98,7 +100,7 @@ class _Clerk:
 
     def _answer(self, request: Request) -> object:
         self._asked += 1
-        if self._asked > MOST // (1 + self.sum.endless):
+        if self._asked > MOST // (1 + self.sum.unbounded):
             raise _Enough
         return self._reply(request) if isinstance(request, Ask) else self._vectors(request)
 

@@ -75,13 +75,13 @@ class Embedder:
         return body if self.dimensions is None else {**body, "dimensions": self.dimensions}
 
     def _spelled(self, wanted: Sequence[str]) -> str:
-        defaults = _Options()
+        defaults = _EmbedderOptions()
         given = {name: getattr(self, name) for name in wanted}
         options = [f"{name}={show_option(value)}" for name, value in given.items() if value != getattr(defaults, name)]
         return spell_address(self.url, self.model, options)
 
 
-class _Options(msgspec.Struct):
+class _EmbedderOptions(msgspec.Struct):
     dimensions: int | None = None
     batch: int = 128
     price: float | None = None
@@ -106,7 +106,7 @@ def embedder_of(given: Embedder | str) -> Embedder:
     url, model, options = read_address(given, "embedder")
     if url == LITELLM:
         raise InputError("litellm is for judges: name the embedding endpoint itself (http://HOST/v1#MODEL)")
-    return Embedder(model, url=url, **read_options(options, _Options, "embedder"))  # type: ignore[arg-type]
+    return Embedder(model, url=url, **read_options(options, _EmbedderOptions, "embedder"))  # type: ignore[arg-type]
 
 
 def what_embeds(text: str) -> str:
@@ -120,7 +120,7 @@ def what_embeds(text: str) -> str:
         return str(import_module(".local_embedder", __package__).MODEL)
     try:
         url, model, options = read_spelling(text, "embedder")
-        return Embedder(model, url=url, **read_options(options, _Options, "embedder")).identity  # type: ignore[arg-type]
+        return Embedder(model, url=url, **read_options(options, _EmbedderOptions, "embedder")).identity  # type: ignore[arg-type]
     except InputError:
         return text
 

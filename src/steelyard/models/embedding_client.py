@@ -21,34 +21,36 @@ from msgspec import Struct
 from ..core.errors import AskFailed, BadReply
 from ..core.requests import Embed, Vector, printable
 from ..core.validation import sentence
-from .budget import Purse, tokens_of
-from .cell import Trace
+from .budget import Budget, tokens_of
+from .cell import CellTrace
 from .embedder import Embedder
 from .endpoint import Endpoint
-from .judge_client import again
-from .ledger import Keeper, request_key
+from .judge_client import copy_error
+from .ledger import ReplyStore, request_key
 
 _GATHER = 0.01
 _LANES = 2  # calls in flight at which smaller batches wait and grow
 _CHARACTERS = 200_000  # in one call, besides the number of texts
 
 
-class _Wanted(Struct, eq=False):
+class _PendingText(Struct, eq=False):
     """A text on its way, and who asked for it first."""
 
     text: str
     key: str
-    trace: Trace
+    trace: CellTrace
     vector: asyncio.Future[Vector | Exception]
 
 
-class Embedding:
+class EmbeddingClient:
     """Embeds the texts of one run."""
 
-    def __init__(self, embedder: Embedder, endpoint: Endpoint, ledger: Keeper, purse: Purse, *, offline: bool) -> None:
+    def __init__(
+        self, embedder: Embedder, endpoint: Endpoint, ledger: ReplyStore, purse: Budget, *, offline: bool
+    ) -> None:
         self.embedder, self.endpoint, self.ledger, self.purse, self.offline = embedder, endpoint, ledger, purse, offline
-        self._in_flight: dict[str, _Wanted] = {}
-        self._gathered: list[_Wanted] = []
+        self._in_flight: dict[str, _PendingText] = {}
+        self._gathered: list[_PendingText] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
@@ -56,7 +58,7 @@ class Embedding:
         """The text's name in the ledger."""
         return request_key(text, b"embedding", self.embedder.identity)
 
-    async def embed(self, embed: Embed, trace: Trace) -> list[Vector]:
+    async def embed(self, embed: Embed, trace: CellTrace) -> list[Vector]:
         """One vector per text, in their order, or AskFailed or BadReply."""
         texts = [printable(text) for text in embed.texts]
         keys = [self.key(text) for text in texts]
@@ -66,10 +68,10 @@ class Embedding:
         vectors = [one if not isinstance(one, asyncio.Future) else await one for one in found]
         for one in vectors:
             if isinstance(one, Exception):
-                raise again(one)
+                raise copy_error(one)
         return [one for one in vectors if not isinstance(one, Exception)]
 
-    def _vector(self, text: str, key: str, trace: Trace) -> Vector | asyncio.Future[Vector | Exception]:
+    def _vector(self, text: str, key: str, trace: CellTrace) -> Vector | asyncio.Future[Vector | Exception]:
         if (wanted := self._in_flight.get(key)) is not None:
             return wanted.vector
         known = self.ledger.vector(key) if self.embedder.kept else None
@@ -78,7 +80,7 @@ class Embedding:
         if self.offline:
             raise AskFailed("offline", "the ledger holds no embedding of this text, and offline forbids to ask")
         loop = asyncio.get_running_loop()
-        wanted = self._in_flight[key] = _Wanted(text, key, trace, loop.create_future())
+        wanted = self._in_flight[key] = _PendingText(text, key, trace, loop.create_future())
         self._gathered.append(wanted)
         if self._timer is None:
             self._timer = loop.call_later(_GATHER, self._send)
@@ -104,7 +106,7 @@ class Embedding:
         if not task.cancelled():
             self._send()
 
-    async def _settle(self, batch: Sequence[_Wanted]) -> None:
+    async def _settle(self, batch: Sequence[_PendingText]) -> None:
         vectors: Sequence[Vector | Exception]
         try:
             vectors = await self._called(batch)
@@ -116,7 +118,7 @@ class Embedding:
             if not wanted.vector.done():
                 wanted.vector.set_result(vector)
 
-    async def _called(self, batch: Sequence[_Wanted]) -> Sequence[Vector]:
+    async def _called(self, batch: Sequence[_PendingText]) -> Sequence[Vector]:
         """One call for a batch, paid by its cells by their share of its tokens."""
         texts = [wanted.text for wanted in batch]
         shares = [tokens_of(text) for text in texts]
@@ -142,7 +144,9 @@ class Embedding:
             self.ledger.add_vectors((wanted.key, vector) for wanted, vector in zip(batch, vectors, strict=True))
         return vectors
 
-    def _share_out(self, batch: Sequence[_Wanted], shares: Sequence[int], counted: int | None, seconds: float) -> None:
+    def _share_out(
+        self, batch: Sequence[_PendingText], shares: Sequence[int], counted: int | None, seconds: float
+    ) -> None:
         """Account a call: the first cell has the call, every cell its tokens."""
         total = sum(shares) or 1
         used = total if counted is None else counted
@@ -164,13 +168,13 @@ class _Item(Struct):
     index: int | None = None
 
 
-class _Used(Struct):
+class _TokenCount(Struct):
     prompt_tokens: float | None = None
 
 
 class _Embeddings(Struct):
     data: list[_Item]
-    usage: _Used | None = None
+    usage: _TokenCount | None = None
 
 
 def read_vectors(raw: bytes, count: int) -> tuple[list[Vector], int | None]:

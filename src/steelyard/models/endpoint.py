@@ -27,9 +27,8 @@ from msgspec import Struct
 from ..core.errors import AskFailed, BadReply, InputError
 from ..core.records import Json
 from ..core.wording import pluralize
-from .limiter import Limiter
 from .model_spec import OPENAI, key_of
-from .rate_limits import Pacing
+from .rate_limits import ConcurrencyLimiter, PermitSource
 
 if TYPE_CHECKING:
     import aiohttp
@@ -54,7 +53,7 @@ _TOO_LONG = re.compile(
 _NOTHING = msgspec.Raw()
 
 
-class Answer(Struct, frozen=True):
+class EndpointReply(Struct, frozen=True):
     """The body of a good answer, how long the call took, and how many calls it needed."""
 
     raw: bytes
@@ -62,9 +61,9 @@ class Answer(Struct, frozen=True):
     calls: int
 
 
-class Trouble(Struct, frozen=True):
-    """Why a call brought nothing. ``pause`` is what the endpoint asked to wait for; ``again`` whether to try again;
-    ``away`` whether nobody was there to be asked."""
+class CallError(Struct, frozen=True):
+    """Why a call failed. ``pause`` is the seconds that the endpoint asked to wait; ``again`` is true where a retry may
+    help; ``away`` is true where no endpoint answered at the address."""
 
     kind: str
     message: str
@@ -77,7 +76,7 @@ class Unreachable(ConnectionError):
     """No connection was made."""
 
 
-class Refused(Exception):
+class ParameterRefused(Exception):
     """The endpoint refuses a parameter by name; the next call goes without it."""
 
 
@@ -92,10 +91,10 @@ class Endpoint:
         concurrency: int = 16,
         deadline: float = 60.0,
         max_wait: float = 120.0,
-        pace: Pacing | None = None,
+        pace: PermitSource | None = None,
     ) -> None:
         self.url, self.deadline, self.max_wait, self.pace = url, deadline, max_wait, pace
-        self.limiter = Limiter(concurrency)
+        self.limiter = ConcurrencyLimiter(concurrency)
         self.refused: dict[str, str | None] = {}
         self.notes: list[str] = []
         self._key_names, self._key = key_of(url, key_env)
@@ -116,7 +115,7 @@ class Endpoint:
                 kept[now] = value
         return kept
 
-    async def post(self, path: str, build: Build, *, rank: int = 0, seed: str = "") -> Answer:
+    async def post(self, path: str, build: Build, *, rank: int = 0, seed: str = "") -> EndpointReply:
         """Call until there is a good answer, or AskFailed. ``build`` makes the body anew for every call."""
         calls = failures = timeouts = 0
         waited, answers = 0.0, self._answers
@@ -143,14 +142,16 @@ class Endpoint:
             waited += delay
             await asyncio.sleep(delay)
 
-    def _given_up(self, trouble: Trouble, why: str, answers: int) -> AskFailed:
+    def _given_up(self, trouble: CallError, why: str, answers: int) -> AskFailed:
         """The failure of one request; where nobody is there and nobody has answered since it began, that of all."""
         failed = AskFailed(trouble.kind, why)
         if trouble.away and answers == self._answers:
             self._turned_away = failed
         return failed
 
-    async def _one(self, path: str, build: Build, rank: int, calls: int) -> tuple[Trouble | None, Answer | None]:
+    async def _one(
+        self, path: str, build: Build, rank: int, calls: int
+    ) -> tuple[CallError | None, EndpointReply | None]:
         """One call: its answer, or its trouble, or neither where a parameter was refused and the next goes without."""
         generation = await self.limiter.enter(rank)
         trouble = None
@@ -163,15 +164,15 @@ class Endpoint:
             self._answers += 1
             if status == 200 and (trouble := self._in_disguise(raw)) is None:
                 self.limiter.succeeded(generation)
-                return None, Answer(raw, time.perf_counter() - started, calls + 1)
+                return None, EndpointReply(raw, time.perf_counter() - started, calls + 1)
             trouble = trouble or self._trouble(status, headers, raw, body)
-        except Refused:
+        except ParameterRefused:
             return None, None
         except TimeoutError:
-            trouble = Trouble("timeout", f"no answer within {self.deadline:g} s", again=True)
+            trouble = CallError("timeout", f"no answer within {self.deadline:g} s", again=True)
         except OSError as error:
             words = self.cleansed(str(error) or type(error).__name__)
-            trouble = Trouble("connection", words, again=True, away=isinstance(error, Unreachable))
+            trouble = CallError("connection", words, again=True, away=isinstance(error, Unreachable))
         finally:
             self.limiter.leave()
         if trouble.kind in {"rate_limited", "timeout"}:
@@ -232,36 +233,36 @@ class Endpoint:
         parts = urlsplit(self.url)
         return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
-    def _in_disguise(self, raw: bytes) -> Trouble | None:
+    def _in_disguise(self, raw: bytes) -> CallError | None:
         """The trouble of an answer that calls itself good and is none."""
         try:
             body = msgspec.json.decode(raw, type=_Body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return Trouble("bad_answer", "the endpoint's answer is not JSON", again=True)
+            return CallError("bad_answer", "the endpoint's answer is not JSON", again=True)
         if body.error and not (body.choices or body.data):
-            return Trouble("server_error", f"the endpoint says: {_said(raw)[0]}", again=True)
+            return CallError("server_error", f"the endpoint says: {_said(raw)[0]}", again=True)
         return None
 
-    def _trouble(self, status: int, headers: Mapping[str, str], raw: bytes, body: Mapping[str, Json]) -> Trouble:
+    def _trouble(self, status: int, headers: Mapping[str, str], raw: bytes, body: Mapping[str, Json]) -> CallError:
         said, named = _said(raw)
         message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
         if status == 429 and "insufficient_quota" not in raw.decode("utf-8", "replace"):
-            return Trouble("rate_limited", message, again=True, pause=retry_after(headers, time.time()))
+            return CallError("rate_limited", message, again=True, pause=retry_after(headers, time.time()))
         if status in {408, 409, 425} or status >= 500:
-            return Trouble("server_error", message, again=True, pause=retry_after(headers, time.time()))
+            return CallError("server_error", message, again=True, pause=retry_after(headers, time.time()))
         if status == 401:
             self._turned_away = AskFailed("unauthorized", f"{message} (the key is read from {self._key_names})")
             raise self._turned_away
         if status in {400, 413, 422}:
             if status == 413 or _TOO_LONG.search(f"{said} {named}"):
-                return Trouble("context_too_long", message)
+                return CallError("context_too_long", message)
             if "content_filter" in named or "content management policy" in said:
                 raise BadReply("content_filter", message)
             if (name := _refused_name(said, named, body)) is not None:
                 self.leave_out(name)
-                raise Refused
+                raise ParameterRefused
         kind = {403: "forbidden", 404: "not_found", 429: "no_quota"}.get(status, "rejected")
-        return Trouble(kind, message)
+        return CallError(kind, message)
 
     def leave_out(self, name: str, why: str = "refuses") -> None:
         """Send a parameter no more, or under its newer name, and note it."""

@@ -24,19 +24,19 @@ from msgspec import Struct
 from ..core.errors import AskFailed, BadReply, InputError, SteelyardError, within
 from ..core.records import Outcome, Undefined, Usage, Value
 from ..core.requests import Ask, Request, Requests, outcome
-from .budget import Purse
-from .cell import Cell, Trace
-from .cost_estimate import Reckoning, reckon
+from .budget import Budget
+from .cell import Cell, CellTrace
+from .cost_estimate import CostEstimate, estimate_cost
 from .embedder import Embedder, embedder_of
-from .embedding_client import Embedding
+from .embedding_client import EmbeddingClient
 from .endpoint import Endpoint
 from .judge import LLMJudge, judge_of
-from .judge_client import Asking
-from .ledger import Keeper, Ledger
+from .judge_client import JudgeClient
+from .ledger import Ledger, ReplyStore
 from .model_spec import LITELLM
-from .rate_limits import Pacing
+from .rate_limits import PermitSource
 
-__all__ = ["Cell", "Engine", "Progress", "Reckoning", "Result"]
+__all__ = ["Cell", "CostEstimate", "Engine", "Progress", "Result"]
 
 Progress: TypeAlias = Callable[[int, int, int, int, int, int, "float | None"], None]
 """Told of done, undefined and failed cells, calls, cached replies, tokens and cost, at most ten times a second."""
@@ -70,8 +70,8 @@ class Engine:
 
     ``concurrency`` is the number of calls in flight per endpoint; ``deadline`` the seconds one call may take;
     ``max_wait`` the seconds one request may wait for its retries in all; ``ledger`` a path, ``":memory:"`` or a
-    ``Keeper`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``); ``paces`` say when calls to an address
-    may start. After its runs ``usage`` is the account of all,
+    ``ReplyStore`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``); ``paces`` say when calls to an
+    address may start. After its runs ``usage`` is the account of all,
     ``done``, ``undefined`` and ``failed`` count their cells, and ``notes`` say what endpoints did not take.
     """
 
@@ -80,14 +80,14 @@ class Engine:
         judge: LLMJudge | str | None = None,
         embedder: Embedder | str | None = None,
         *,
-        ledger: Keeper | str | Path | None = None,
+        ledger: ReplyStore | str | Path | None = None,
         concurrency: int = 16,
         budget: float | None = None,
         max_calls: int | None = None,
         offline: bool = False,
         deadline: float = 60.0,
         max_wait: float = 120.0,
-        paces: Mapping[str, Pacing] | None = None,
+        paces: Mapping[str, PermitSource] | None = None,
         progress: Progress | None = None,
     ) -> None:
         if concurrency < 1:
@@ -105,10 +105,10 @@ class Engine:
             words = "give it per million tokens (--price IN,OUT, or price in its settings or name)"
             raise InputError(f"a budget needs the price of {self.judge.model}: {words}")
         self._own_ledger = ledger is None or isinstance(ledger, str | Path)
-        self.ledger: Keeper = Ledger(ledger) if ledger is None or isinstance(ledger, str | Path) else ledger
+        self.ledger: ReplyStore = Ledger(ledger) if ledger is None or isinstance(ledger, str | Path) else ledger
         self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait
         self.offline, self.progress, self.paces = offline, progress, dict(paces or {})
-        self.purse = Purse(budget, max_calls)
+        self.purse = Budget(budget, max_calls)
         self.usage = Usage()
         self.done = self.undefined = self.failed = 0
         self.notes: list[str] = []
@@ -120,7 +120,7 @@ class Engine:
         """Results as they finish, in no particular order. Cells are taken only as fast as results are."""
         if self._busy:
             raise InputError("this engine is running already: one engine does one run at a time")
-        work = _Work(self)
+        work = _QueuedCell(self)
         self._busy = True
         try:
             yield from self._told(work.through(cells))
@@ -129,9 +129,9 @@ class Engine:
             self.notes += [note for note in work.stop() if note not in self.notes]
             (self.ledger.close if self._own_ledger else self.ledger.flush)()
 
-    def estimate(self, cells: Iterable[Cell]) -> Reckoning:
+    def estimate(self, cells: Iterable[Cell]) -> CostEstimate:
         """What ``run`` would ask, without asking: rules are driven by replies of the ledger, else by plausible ones."""
-        return reckon(cells, self.judge, self.embedder, self.ledger)
+        return estimate_cost(cells, self.judge, self.embedder, self.ledger)
 
     def endpoint(self, address: str, key_env: str) -> Endpoint:
         """A new endpoint under this engine's limits."""
@@ -166,7 +166,7 @@ class Engine:
             self.progress(self.done, self.undefined, self.failed, use.calls, use.cached, tokens, use.cost)
 
 
-class _Work:
+class _QueuedCell:
     """One run: a thread with an event loop of its own, and the two queues between it and the caller."""
 
     def __init__(self, engine: Engine) -> None:
@@ -180,9 +180,9 @@ class _Work:
         self.thread = threading.Thread(target=self._live, name="steelyard-engine", daemon=True)
         self.endpoints: dict[tuple[str, str], Endpoint] = {}
         judge, embedder, limits, offline = engine.judge, engine.embedder, (engine.ledger, engine.purse), engine.offline
-        self.asking = None if judge is None else Asking(judge, self._endpoint(judge), *limits, offline=offline)
+        self.asking = None if judge is None else JudgeClient(judge, self._endpoint(judge), *limits, offline=offline)
         self.embedding = (
-            None if embedder is None else Embedding(embedder, self._endpoint(embedder), *limits, offline=offline)
+            None if embedder is None else EmbeddingClient(embedder, self._endpoint(embedder), *limits, offline=offline)
         )
         self.thread.start()
 
@@ -270,7 +270,7 @@ class _Work:
             task.add_done_callback(self.tasks.discard)
 
     async def _conclude(self, number: int, cell: Cell) -> None:
-        trace = Trace(number, cell.repeat, steps=not self.engine.purse.limited)
+        trace = CellTrace(number, cell.repeat, steps=not self.engine.purse.limited)
         found: Outcome | None = None
         error: Exception | None = None
         try:
@@ -302,7 +302,7 @@ class _Work:
             self.results.put(self.finished)
             self.finished = []
 
-    async def _drive(self, cell: Cell, trace: Trace) -> Outcome:
+    async def _drive(self, cell: Cell, trace: CellTrace) -> Outcome:
         """Play a rule to its end."""
         await self._turn()
         flow = cell.start()
@@ -343,7 +343,7 @@ class _Work:
         if self.turns:
             self.loop.call_soon(self._next_turn)
 
-    async def _answer(self, wanted: Requests, trace: Trace) -> object:
+    async def _answer(self, wanted: Requests, trace: CellTrace) -> object:
         if isinstance(wanted, list):
             parts = [trace.part() for _ in wanted]
             pairs = zip(wanted, parts, strict=True)
@@ -356,7 +356,7 @@ class _Work:
             return replies
         return await self._one(wanted, trace)
 
-    async def _one(self, wanted: Request, trace: Trace) -> object:
+    async def _one(self, wanted: Request, trace: CellTrace) -> object:
         try:
             return await self._asked(wanted, trace)
         except (AskFailed, BadReply):
@@ -364,7 +364,7 @@ class _Work:
         except SteelyardError as error:
             raise _Fatal(error) from None
 
-    async def _asked(self, wanted: Request, trace: Trace) -> object:
+    async def _asked(self, wanted: Request, trace: CellTrace) -> object:
         if isinstance(wanted, Ask):
             if self.asking is None:
                 raise AskFailed("no_judge", "the rule asks a judge, and none was given")

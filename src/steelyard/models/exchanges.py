@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.wording import pluralize
 from ..io.storage import folder_at
-from .ledger import MEMORY, Keeper, Ledger
+from .ledger import MEMORY, Ledger, ReplyStore
 from .ledger_segments import Segments
 
 
@@ -28,14 +28,14 @@ def exchanges(keys: Iterable[str], path: str | Path | None = None) -> list[Excha
     """
     keys = list(keys)
     job = path is not None and ("://" in str(path) or Path(path).is_dir())
-    ledger: Keeper = _job_ledger(str(path), keys) if job else Ledger(None if path is None else Path(path))
+    ledger: ReplyStore = _job_ledger(str(path), keys) if job else Ledger(None if path is None else Path(path))
     try:
         return [_exchange(ledger, key) for key in keys]
     finally:
         ledger.close()
 
 
-def _job_ledger(name: str, keys: Iterable[str]) -> Keeper:
+def _job_ledger(name: str, keys: Iterable[str]) -> ReplyStore:
     """The first of the parts' ledgers that has one of the keys: a score asks nothing outside of its own part."""
     folder = folder_at(name)
     for part in folder.list("ledger"):
@@ -45,7 +45,7 @@ def _job_ledger(name: str, keys: Iterable[str]) -> Keeper:
     return Ledger(MEMORY)
 
 
-def _exchange(ledger: Keeper, key: str) -> Exchange | None:
+def _exchange(ledger: ReplyStore, key: str) -> Exchange | None:
     unusable = ledger.unusable(key)
     bad = "; ".join(f"unusable reply ({one.kind}: {one.message}): {one.reply or ''}" for one in unusable)
     entry = ledger.reply(key)

@@ -140,7 +140,7 @@ def judge_of(given: LLMJudge | str) -> LLMJudge:
 
 def _read(url: str, model: str, options: dict[str, str]) -> LLMJudge:
     extra = {name.removeprefix("extra."): _value(options.pop(name)) for name in [*options] if _is_extra(name)}
-    known = read_options(options, _Options, "judge")
+    known = read_options(options, _JudgeOptions, "judge")
     return LLMJudge(model, url=url, extra=extra, **known)  # type: ignore[arg-type]
 
 
@@ -167,7 +167,7 @@ def what_judges(text: str) -> str:
         return text
 
 
-class _Options(msgspec.Struct, omit_defaults=True):
+class _JudgeOptions(msgspec.Struct, omit_defaults=True):
     """The options of a spelling, as text; ``none`` is no temperature at all."""
 
     temperature: float | None = 0.0
@@ -183,7 +183,7 @@ _DESCRIBING = (*_ASKING, "window", "price", "key_env")
 
 
 def _spelled(judge: LLMJudge, wanted: Iterable[str]) -> str:
-    defaults = _Options()
+    defaults = _JudgeOptions()
     options = [
         f"{name}={show_option(value)}" for name in wanted if (value := getattr(judge, name)) != getattr(defaults, name)
     ]

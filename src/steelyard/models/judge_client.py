@@ -15,14 +15,14 @@ from msgspec import Struct
 
 from ..core.errors import AskFailed, BadReply
 from ..core.records import Json
-from ..core.requests import Ask, Weighed, printable
+from ..core.requests import Ask, WithLogprobs, printable
 from ..core.validation import sentence
-from .budget import Purse, tokens_of
-from .cell import Trace
+from .budget import Budget, tokens_of
+from .cell import CellTrace
 from .endpoint import Endpoint
 from .json_schema import digest_of, in_words, schema_of
 from .judge import LLMJudge
-from .ledger import Entry, Keeper, Unusable, request_key
+from .ledger import Entry, ReplyStore, Unusable, request_key
 from .logprobs import chances, read_tokens
 from .parse_reply import Completion, complaint, read_reply
 
@@ -51,7 +51,7 @@ EXPECTED = 256
 """Tokens of a reply for a reservation, until real replies say more."""
 
 
-class Spoken(Struct, frozen=True):
+class TimedCompletion(Struct, frozen=True):
     """A completion and what it took."""
 
     completion: Completion
@@ -61,47 +61,49 @@ class Spoken(Struct, frozen=True):
     seconds: float
 
 
-class Answered(Struct, frozen=True):
+class TypedReply(Struct, frozen=True):
     """A typed reply and the ledger keys of the prompts behind it."""
 
     reply: Struct
     keys: tuple[str, ...]
 
 
-class Asking:
+class JudgeClient:
     """Answers the questions of one run."""
 
-    def __init__(self, judge: LLMJudge, endpoint: Endpoint, ledger: Keeper, purse: Purse, *, offline: bool) -> None:
+    def __init__(
+        self, judge: LLMJudge, endpoint: Endpoint, ledger: ReplyStore, purse: Budget, *, offline: bool
+    ) -> None:
         self.judge, self.endpoint, self.ledger, self.purse, self.offline = judge, endpoint, ledger, purse, offline
         self._identity = judge.identity
         self._heeded, self._unheeded = False, 0
         self._usable = self._broken = 0
-        self._in_flight: dict[str, asyncio.Future[Answered | Exception]] = {}
+        self._in_flight: dict[str, asyncio.Future[TypedReply | Exception]] = {}
 
-    async def ask(self, ask: Ask, trace: Trace) -> Struct:
+    async def ask(self, ask: Ask, trace: CellTrace) -> Struct:
         """The reply, or AskFailed or BadReply."""
         prompt = printable(ask.prompt)
         key = self.key(ask, prompt, trace.repeat)
-        found: Answered | Exception
+        found: TypedReply | Exception
         if (in_flight := self._in_flight.get(key)) is not None:
             found = await in_flight
-            trace.cached += isinstance(found, Answered)
+            trace.cached += isinstance(found, TypedReply)
         elif (known := self.kept(key, ask)) is not None:
             found = known
             trace.cached += 1
         else:
             found = await self._first(ask, prompt, key, trace)
-        if isinstance(found, Answered):
+        if isinstance(found, TypedReply):
             trace.asked(found.keys, ask.flags)
             return found.reply
         trace.asked([key], ask.flags)
-        raise again(found)
+        raise copy_error(found)
 
     def key(self, ask: Ask, prompt: str, repeat: int) -> str:
         """The request's name in the ledger."""
         return key_of_ask(ask, prompt, self._identity, repeat)
 
-    def kept(self, key: str, ask: Ask) -> Answered | None:
+    def kept(self, key: str, ask: Ask) -> TypedReply | None:
         """The reply of the ledger."""
         entry = self.ledger.reply(key) if self.judge.kept else None
         if entry is None:
@@ -110,12 +112,12 @@ class Asking:
             reply = kept_reply(entry, ask)
         except msgspec.DecodeError:
             return None
-        return Answered(reply, (key,) if entry.asked_again is None else (key, entry.asked_again))
+        return TypedReply(reply, (key,) if entry.asked_again is None else (key, entry.asked_again))
 
-    async def _first(self, ask: Ask, prompt: str, key: str, trace: Trace) -> Answered | Exception:
+    async def _first(self, ask: Ask, prompt: str, key: str, trace: CellTrace) -> TypedReply | Exception:
         """Ask, while those who ask the same wait for this answer, whatever it is."""
         answer = self._in_flight[key] = asyncio.get_running_loop().create_future()
-        found: Answered | Exception
+        found: TypedReply | Exception
         try:
             found = await self._fresh(ask, prompt, key, trace)
         except Exception as error:  # noqa: BLE001 - a script may raise anything; each rule gets it and decides
@@ -128,7 +130,7 @@ class Asking:
         answer.set_result(found)
         return found
 
-    async def _fresh(self, ask: Ask, prompt: str, key: str, trace: Trace) -> Answered:
+    async def _fresh(self, ask: Ask, prompt: str, key: str, trace: CellTrace) -> TypedReply:
         if self.offline:
             raise AskFailed("offline", "the ledger holds no reply to this, and offline forbids to ask")
         said, now, room, attempts = prompt, key, 1, 0
@@ -150,12 +152,12 @@ class Asking:
                     said = f"{prompt}\n\n{complaint(error, ask.shape)}"
                     now = self.key(ask, said, trace.repeat)
                     if (known := self.kept(now, ask)) is not None:
-                        return Answered(known.reply, (key, now))
+                        return TypedReply(known.reply, (key, now))
                 elif not (error.kind in BROKEN and attempts < MOST and self._broken < RARE * self._usable):
                     raise
         keys = (key,) if now == key else (key, now)
         self._keep(keys, (prompt, said), spoken, reply, attempts)
-        return Answered(reply, keys)
+        return TypedReply(reply, keys)
 
     def _doubt(self, error: BadReply, *, first: bool) -> None:
         """An endpoint that takes a schema and has never heeded it is told in the prompt from the third time on."""
@@ -170,13 +172,13 @@ class Asking:
             if not ask.weighed:
                 return reply
             tokens = read_tokens(completion.logprobs)
-            return Weighed(reply, chances(tokens, ask.weighed, getattr(reply, ask.weighed)))
+            return WithLogprobs(reply, chances(tokens, ask.weighed, getattr(reply, ask.weighed)))
         except BadReply:
             raise
         except Exception as error:  # noqa: BLE001 - a judge may write anything, and one cell pays for it
             raise BadReply("malformed", f"{type(error).__name__}: {error}", completion.text) from None
 
-    async def _spoken(self, ask: Ask, prompt: str, trace: Trace, room: int) -> Spoken:
+    async def _spoken(self, ask: Ask, prompt: str, trace: CellTrace, room: int) -> TimedCompletion:
         """One completion, paid for."""
         judge = self.judge
         tokens = tokens_of(prompt)
@@ -202,7 +204,9 @@ class Asking:
         )
         return spoken
 
-    async def _called(self, ask: Ask, prompt: str, trace: Trace, tokens: int, most: int | None, room: int) -> Spoken:
+    async def _called(
+        self, ask: Ask, prompt: str, trace: CellTrace, tokens: int, most: int | None, room: int
+    ) -> TimedCompletion:
         judge, endpoint = self.judge, self.endpoint
 
         def build() -> Mapping[str, Json]:
@@ -223,7 +227,7 @@ class Asking:
         return read_body(answer.raw, answer.seconds, tokens)
 
     def _keep(
-        self, keys: tuple[str, ...], prompts: tuple[str, ...], spoken: Spoken, reply: Struct, attempts: int
+        self, keys: tuple[str, ...], prompts: tuple[str, ...], spoken: TimedCompletion, reply: Struct, attempts: int
     ) -> None:
         if not self.judge.kept:
             return
@@ -271,7 +275,7 @@ class _Chat(Struct):
     usage: _Tokens | None = None
 
 
-def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> Spoken:
+def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> TimedCompletion:
     """The completion in an endpoint's answer; tokens are estimated where it counts none."""
     try:
         chat = msgspec.json.decode(raw, type=_Chat)
@@ -290,7 +294,7 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> Spoken:
     if min(usage.prompt_tokens or 0, usage.completion_tokens or 0) < 0:  # nobody counts so
         usage = _Tokens()
     counted = usage.prompt_tokens is not None and usage.completion_tokens is not None
-    return Spoken(
+    return TimedCompletion(
         completion=completion,
         prompt_tokens=prompt_tokens if usage.prompt_tokens is None else int(usage.prompt_tokens),
         completion_tokens=_or_estimate(usage.completion_tokens, completion),
@@ -303,13 +307,13 @@ def _or_estimate(counted: float | None, completion: Completion) -> int:
     return tokens_of(completion.text or "") if counted is None else int(counted)
 
 
-def _scripted(answer: Callable[[Ask], object], ask: Ask, prompt: str, tokens: int) -> Spoken:
+def _scripted(answer: Callable[[Ask], object], ask: Ask, prompt: str, tokens: int) -> TimedCompletion:
     """A script's answer as the text of a model."""
     given = answer(msgspec.structs.replace(ask, prompt=prompt))
     if isinstance(given, BaseException):
         raise given
     text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-    return Spoken(Completion(text), tokens, tokens_of(text), estimated=True, seconds=0.0)
+    return TimedCompletion(Completion(text), tokens, tokens_of(text), estimated=True, seconds=0.0)
 
 
 def room_for(judge: LLMJudge, tokens: int) -> int | None:
@@ -334,7 +338,7 @@ def key_of_ask(ask: Ask, prompt: str, judge: str, repeat: int) -> str:
     return request_key(prompt, digest_of(ask.shape) + ask.weighed.encode(), judge, ask.draw, repeat)
 
 
-class _Kept(Struct):
+class _StoredReply(Struct):
     reply: msgspec.Raw
     chances: dict[int, float] = {}
 
@@ -343,11 +347,11 @@ def kept_reply(entry: Entry, ask: Ask) -> Struct:
     """The reply of an entry in the form that a question asks for; msgspec.DecodeError where it does not fit."""
     if not ask.weighed:
         return msgspec.json.decode(entry.parsed, type=ask.shape)
-    kept = msgspec.json.decode(entry.parsed, type=_Kept)
-    return Weighed(msgspec.json.decode(kept.reply, type=ask.shape), kept.chances)
+    kept = msgspec.json.decode(entry.parsed, type=_StoredReply)
+    return WithLogprobs(msgspec.json.decode(kept.reply, type=ask.shape), kept.chances)
 
 
-def again(error: Exception) -> Exception:
+def copy_error(error: Exception) -> Exception:
     """The same error for another rule, without the traceback of the first."""
     match error:
         case BadReply():

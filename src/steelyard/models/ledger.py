@@ -89,7 +89,7 @@ def ledger_path(given: str | Path | None = None) -> Path:
     return Path(given or os.environ.get("STEELYARD_LEDGER") or DEFAULT)
 
 
-class Keeper(Protocol):
+class ReplyStore(Protocol):
     """Whatever keeps replies: this file's ``Ledger`` on one machine, ``Segments`` in a job."""
 
     def reply(self, key: str) -> Entry | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from ..core import wording
 from ..core.errors import InputError
-from ..core.validation import misfit
+from ..core.validation import validation_problem
 
 if TYPE_CHECKING:
     pass
@@ -78,7 +78,7 @@ def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: 
     try:
         typed = msgspec.convert(plain, shape, strict=False)
     except msgspec.ValidationError as error:
-        words, place, _ = misfit(error, plain)
+        words, place, _ = validation_problem(error, plain)
         raise InputError(f"option {place.removeprefix('$.')}: {words}", field=what) from None
     return {name: getattr(typed, name) for name in options}
 

@@ -1,16 +1,21 @@
-"""How many calls a second one endpoint gets, whoever makes them.
+"""How many calls an endpoint gets: at once (``ConcurrencyLimiter``) and per second (``RateLimiter``, ``TokenBucket``).
 
-Rules of this file: it knows no HTTP and no clock of its own; who asks says what time it is. A permit is for a call
-that starts now: none is promised for later, so that a process that was held up has nothing to catch up with, and in no
-second are there more than the rate and the burst.
+Rules of this file: it knows no HTTP and no clock of its own; the caller passes the time. A permit is for a call that
+starts now and none is promised for later, so a process that was suspended has nothing to catch up with, and no second
+has more calls than the rate and the burst. A call holds a place from start to end; waiting calls are served by rank,
+oldest first, so none starves. When the endpoint pushes back, the number of places halves; it climbs back with
+successes, fast up to the point of the push-back and slowly beyond.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import re
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import count
 from typing import Protocol
 
 from ..core.errors import InputError
@@ -23,17 +28,17 @@ _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?:/(?P<per>[smh]))?")
 _NOISE = 1e-9
 
 
-class Pacing(Protocol):
+class PermitSource(Protocol):
     """Whoever says when the next call may start."""
 
     async def permit(self) -> None:
         """Wait until a call may start; raises what ends the run."""
 
 
-class Bucket:
+class TokenBucket:
     """Permits that come in at ``rate`` a second, of which ``burst`` can be saved up.
 
-    >>> bucket = Bucket(rate=10, burst=2)
+    >>> bucket = TokenBucket(rate=10, burst=2)
     >>> [bucket.take(5, now) for now in (0.0, 0.05, 0.1, 9.0)], round(bucket.delay(9.0), 3)
     ([2, 0, 1, 2], 0.1)
     """
@@ -61,7 +66,7 @@ class Bucket:
         return max(0.0, (1.0 - self._saved) / self.rate - since)
 
 
-class Pace:
+class RateLimiter:
     """The pace of one process: calls start in the order in which they asked."""
 
     def __init__(
@@ -72,7 +77,7 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.bucket = Bucket(rate, burst)
+        self.bucket = TokenBucket(rate, burst)
         self._clock, self._sleep = clock, sleep
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn = asyncio.Lock()
@@ -107,3 +112,111 @@ def rates_of(given: Iterable[str], urls: Mapping[str, str]) -> dict[str, float]:
             raise InputError(f"--rate {text}: no such endpoint is asked (endpoints here: {known})")
         found[urls.get(name, name)] = float(match["number"]) / _PER[match["per"] or "s"]
     return found
+
+
+_LEAST = 16
+
+
+_SHARE = 1 / 4
+
+
+_PAUSING = (4, 8)
+
+
+_CLIMB, _PROBE = 2, 32
+
+
+class ConcurrencyLimiter:
+    """Places for calls to one endpoint. ``limit`` is their present number, ``most`` the number given."""
+
+    def __init__(self, most: int) -> None:
+        self.most = self.limit = most
+        self.in_flight = 0
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._serial = count()
+        self._recent: deque[bool] = deque(maxlen=max(_LEAST, most))
+        self._ceiling = most
+        self._since_climb = 0
+        self._generation = 0
+        self._closed_until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self, rank: int) -> int:
+        """Wait for a place; the least rank goes first. Returns the generation, to be told to ``pushed_back``."""
+        if not self._waiting and self._open():
+            self.in_flight += 1
+            return self._generation
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (rank, next(self._serial), turn))
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+        return self._generation
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.in_flight -= 1
+        self._admit()
+
+    def succeeded(self, generation: int) -> None:
+        """A call was answered: climb back, one place for two successes, beyond the last push-back one for 32."""
+        if generation != self._generation:
+            return
+        self._recent.append(False)
+        if self.limit >= self.most:
+            return
+        self._since_climb += 1
+        if self._since_climb >= (_CLIMB if self.limit < self._ceiling else _PROBE):
+            self.limit += 1
+            self._since_climb = 0
+            self._ceiling = max(self._ceiling, self.limit)
+            self._admit()
+
+    def pushed_back(self, generation: int, pause: float = 0.0) -> None:
+        """A call was turned away or timed out: halve, if that befell a quarter of the recent calls.
+
+        A rare one is an accident and costs nobody else. Calls begun before the last halving say nothing new.
+        ``pause`` is what the endpoint asked for, in seconds: where half of the last few calls were turned away, no call
+        starts before it has passed.
+        """
+        if generation != self._generation:
+            return
+        self._recent.append(True)
+        recent = list(self._recent)
+        seats = max(_LEAST, self.limit)
+        if pause > 0 and sum(recent[-_PAUSING[1] :]) >= _PAUSING[0]:
+            self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + pause)
+        if sum(recent[-seats:]) >= _SHARE * seats:
+            self._generation += 1
+            self._recent.clear()
+            self._ceiling = max(1, self.limit - 1)
+            self.limit = max(1, self.limit // 2)
+            self._since_climb = 0
+
+    def _open(self) -> bool:
+        if self.in_flight >= self.limit:
+            return False
+        if not self._closed_until:
+            return True
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._closed_until:
+            if self._timer is None:
+                self._timer = loop.call_at(self._closed_until, self._reopen)
+            return False
+        self._closed_until = 0.0
+        return True
+
+    def _reopen(self) -> None:
+        self._timer = None
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._open():
+            _, _, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                self.in_flight += 1
+                turn.set_result(None)

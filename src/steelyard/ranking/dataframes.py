@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from ..core.errors import InputError
 from .qrels import identifier, numbers
-from .trec.lines import Row
+from .trec.lines import TrecLine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def is_table(thing: object) -> TypeGuard[Table]:
     return package in ("polars", "pandas", "pyarrow") and hasattr(thing, "columns")
 
 
-def table_rows(table: Table, value: Literal["score", "grade"]) -> Iterator[Row]:
+def table_rows(table: Table, value: Literal["score", "grade"]) -> Iterator[TrecLine]:
     """The rows of a run (``value="score"``) or of qrels (``"grade"``), numbered from 1."""
     names = [str(name) for name in (getattr(table, "column_names", None) or table.columns)]
     queries, docs, values = (_cells(table, _find(names, what)) for what in ("query", "document", value))
@@ -44,7 +44,7 @@ def table_rows(table: Table, value: Literal["score", "grade"]) -> Iterator[Row]:
             cell = float(checked[0])  # noqa: PLW2901 - the same number as a float
         if query not in ids:
             ids[query] = identifier(query, "query")
-        yield Row(line, ids[query], doc if type(doc) is str and doc else identifier(doc, "document"), cell)
+        yield TrecLine(line, ids[query], doc if type(doc) is str and doc else identifier(doc, "document"), cell)
 
 
 def _find(names: Sequence[str], what: str) -> str:

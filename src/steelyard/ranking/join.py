@@ -30,7 +30,7 @@ BATCH = 1 << 18  # scores at once: enough to make calls cheap, few enough to sta
 
 
 @dataclass
-class Found:
+class ScannedRun:
     """What a run holds of the judgements."""
 
     ranks: IntArray
@@ -48,7 +48,7 @@ class Found:
     run_id: str = "steelyard"
 
     @classmethod
-    def nothing(cls, judgements: Judgements) -> Found:
+    def nothing(cls, judgements: Judgements) -> ScannedRun:
         """The state before any query was read."""
         size, rows = len(judgements.queries), len(judgements.docs)
         return cls(
@@ -59,12 +59,12 @@ class Found:
             np.zeros(rows, dtype=np.int64),
         )
 
-    def take(self, placed: Placed, rows: IntArray) -> None:
+    def take(self, placed: HitRanks, rows: IntArray) -> None:
         """Put down where the hits of some rows are."""
         self.ranks[rows], self.firsts[rows], self.sizes[rows] = placed.ranks, placed.firsts, placed.sizes
 
 
-class Placed(NamedTuple):
+class HitRanks(NamedTuple):
     """Where hits are: their ranks, the ranks from which on their scores are shared, by how many documents, and which
     groups hold equal scores."""
 
@@ -84,7 +84,7 @@ def join(run: Run, qrels: Qrels | Judgements, policy: Policy | None = None) -> R
     policy = policy or Policy()
     judgements = qrels if isinstance(qrels, Judgements) else Judgements.of_mapping(qrels)
     rows = judgements.with_self() if policy.drop_self else judgements
-    found = Found.nothing(rows)
+    found = ScannedRun.nothing(rows)
     known = {query: at for at, query in enumerate(rows.queries)}
     if any(type(query) is not str for query in run):
         run = {identifier(query, "query"): ranking for query, ranking in run.items()}
@@ -119,7 +119,7 @@ def _text_keys(ranking: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _place_batch(
-    batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements, found: Found, policy: Policy
+    batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements, found: ScannedRun, policy: Policy
 ) -> None:
     sizes = [len(ranking) for _, ranking in batch]
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -184,7 +184,7 @@ def place(
     ids: Callable[[int, list[int]], list[Id]],
     *,
     given: bool = False,
-) -> Placed:
+) -> HitRanks:
     """Ranks of some documents, the hits, within their groups, and with whom they are tied.
 
     ``scores`` of group g are rows ``starts[g]:starts[g+1]``. A hit is known by its group and its score; its id
@@ -205,7 +205,7 @@ def place(
             names = ids(group, level.tolist())
             seen[group, first] = names if given else sorted(names, reverse=True)
         ranks[hit] += seen[group, first].index(hit_id(hit))
-    return Placed(ranks, firsts, sizes, tied)
+    return HitRanks(ranks, firsts, sizes, tied)
 
 
 def _descending(scores: Scores, starts: IntArray) -> tuple[Scores, BoolArray]:
@@ -250,7 +250,7 @@ def _last_equal(ordered: Scores, low: IntArray, high: IntArray, sought: Scores) 
     return low
 
 
-def assemble(rows: Judgements, found: Found, policy: Policy) -> Rankings:
+def assemble(rows: Judgements, found: ScannedRun, policy: Policy) -> Rankings:
     """Apply the policies (own hits, depth, judged only, missing) to what was found, and group it by query."""
     if (found.retrieved < 0).all():
         raise InputError(_nothing_shared(found.ignored, rows.queries))

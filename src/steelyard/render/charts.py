@@ -19,7 +19,7 @@ from ..core.errors import InputError, MissingExtra, UnknownName
 from ..core.records import Estimate
 from ..core.wording import did_you_mean
 from ..reports.report import Report
-from ..reports.store import Kept
+from ..reports.store import StoredReport
 from .histogram import FloatArray, value_range
 from .html_view import between, figure, title, what
 from .table import shown_name
@@ -76,7 +76,7 @@ def scatter(
     return _written((line.encode(x=x, y=y) + points.encode(x=x, y=y)).properties(title=head), target)
 
 
-def trend(kept: Sequence[Kept], label: str, path: str | PathLike[str]) -> Path:
+def trend(kept: Sequence[StoredReport], label: str, path: str | PathLike[str]) -> Path:
     """Draw one metric over stored runs, oldest first, each with its interval; runs without a value are left out."""
     rows: list[Row] = []
     for number, line in enumerate(kept, 1):

@@ -18,12 +18,12 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from ..core.version import VERSION
-from ..reports.failure_analysis import where_it_fails
+from ..reports.failure_analysis import analyse_failures
 from ..reports.gate import Rule
 from ..reports.report import Report
 from . import html_view as view
 from . import html_where as where
-from .html_data import data, mended
+from .html_data import data, replace_surrogates
 from .table import estimates, failures, remedies
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def page(
     failures beyond ``max_failed``. Prompts and replies are taken from the ``ledger``, or from the one that the report
     names, where it is at hand.
     """
-    fails = where_it_fails(report)
+    fails = analyse_failures(report)
     rows = view.metric_rows(report)
     cells = where.known_cells(fails)
     decided_by = view.decided_by(report)
@@ -101,7 +101,7 @@ def whole(html: str) -> str:
     try:
         html.encode()
     except UnicodeEncodeError:
-        return mended(html)
+        return replace_surrogates(html)
     return html
 
 

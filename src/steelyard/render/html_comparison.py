@@ -40,7 +40,7 @@ class Shares(NamedTuple):
     loss: float
 
 
-class Row(NamedTuple):
+class DeltaRow(NamedTuple):
     """One metric, or one metric on one slice, before and after."""
 
     delta: MetricDelta
@@ -56,7 +56,7 @@ class Row(NamedTuple):
     verdict: str
 
 
-class Pair(NamedTuple):
+class SamplePair(NamedTuple):
     """One sample before and after, in the list that needs no script."""
 
     id: str
@@ -90,7 +90,7 @@ def comparison_page(comparison: Comparison, current: Report, baseline: Report, *
     whole = [one for one in comparison.deltas if not one.slice]
     largest = max((abs(end) for one in whole for end in (one.low, one.high, one.delta) if end is not None), default=0.0)
     rows = [_row(one, largest or 1.0, comparison.alpha) for one in whole]
-    parts: dict[str, list[Row]] = {}
+    parts: dict[str, list[DeltaRow]] = {}
     for one in comparison.deltas:
         if one.slice:
             parts.setdefault(one.slice, []).append(_row(one, largest or 1.0, comparison.alpha))
@@ -155,7 +155,7 @@ def _pairs(current: Report, baseline: Report) -> list[tuple[int, int]]:
     return [(row, where[one]) for row, one in enumerate(current.ids) if one in where]
 
 
-def _row(one: MetricDelta, largest: float, alpha: float) -> Row:
+def _row(one: MetricDelta, largest: float, alpha: float) -> DeltaRow:
     bar = shares = None
     if one.delta is not None:
         ends = (one.delta if one.low is None else one.low, one.delta if one.high is None else one.high, one.delta)
@@ -165,7 +165,7 @@ def _row(one: MetricDelta, largest: float, alpha: float) -> Row:
     if counted:
         shares = Shares(*(round(LINE * part / counted, 2) for part in (one.win, one.tie, one.loss)))
     words = one.words(alpha)
-    return Row(
+    return DeltaRow(
         delta=one,
         before=figure(one.baseline),
         after=figure(one.current),
@@ -217,7 +217,9 @@ def _labels(comparison: Comparison, current: Report, baseline: Report) -> list[s
     return [label for label in compared if label in current.columns and label in baseline.columns]
 
 
-def _worst(comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]) -> list[Pair]:
+def _worst(
+    comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]
+) -> list[SamplePair]:
     """The pairs that lost most over all metrics, flips from pass to fail first."""
     labels = _labels(comparison, current, baseline)
     after = {label: states(current, label) for label in labels}
@@ -248,7 +250,7 @@ def _worst(comparison: Comparison, current: Report, baseline: Report, pairs: Seq
         moved = f"{-flips} from pass to fail" if flips else f"largest loss {signed(loss)}"
         one, was = samples[new], earlier[old]
         found.append(
-            Pair(current.ids[new], moved, scores, _said(one, "user_input") or "", _said(was, "response"),
+            SamplePair(current.ids[new], moved, scores, _said(one, "user_input") or "", _said(was, "response"),
                  _said(one, "response"))
         )  # fmt: skip
     return found

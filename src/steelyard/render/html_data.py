@@ -24,7 +24,7 @@ from ..reports.failure_analysis import (
     ANSWER,
     GROUNDED,
     RETRIEVAL,
-    Failures,
+    FailureAnalysis,
     aligned_samples,
     read_documents,
     relevant_documents,
@@ -97,13 +97,13 @@ def _encoded(value: object) -> bytes:
 
 def _mended(value: object) -> object:
     if isinstance(value, str):
-        return mended(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
         return {key: _mended(one) for key, one in value.items()}
     return [_mended(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """A text that can be written as UTF-8: half a surrogate pair becomes the replacement character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -135,7 +135,7 @@ class Data(NamedTuple):
     exchanges: str
 
 
-def data(report: Report, failures: Failures, *, ledger: Path | None = None) -> Data:
+def data(report: Report, failures: FailureAnalysis, *, ledger: Path | None = None) -> Data:
     """Everything of a report that the page's scripts show."""
     samples, once = aligned_samples(report), Once()
     merits = merit(report)
@@ -157,7 +157,7 @@ def data(report: Report, failures: Failures, *, ledger: Path | None = None) -> D
 
 
 def _core(
-    report: Report, samples: Sequence[Sample | None], failures: Failures, merits: Sequence[float]
+    report: Report, samples: Sequence[Sample | None], failures: FailureAnalysis, merits: Sequence[float]
 ) -> dict[str, object]:
     known = [one for one in samples if one is not None]
     return {
@@ -211,7 +211,7 @@ def tags_of(samples: Sequence[Sample | None]) -> dict[str, Json]:
     return found
 
 
-def _where(failures: Failures) -> dict[str, Json]:
+def _where(failures: FailureAnalysis) -> dict[str, Json]:
     """For each question that is answered: its words, and one digit a sample."""
     return {
         name: {"words": [*words], "codes": "".join(str(words.index(state[at])) for state in failures.states)}

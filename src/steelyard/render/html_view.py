@@ -32,7 +32,7 @@ LINE = 132
 WORDS = {"p": "pass", "f": "fail", "u": "undefined", "x": "failed", "s": "scored"}
 
 
-class Verdict(NamedTuple):
+class ReportVerdict(NamedTuple):
     """What the page says first: ``kind`` (pass, fail, failed, plain), one sentence, and the rules behind it."""
 
     kind: str
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     rules: list[Rule]
 
 
-class Line(NamedTuple):
+class HeadLine(NamedTuple):
     """An interval drawn on the range of its metric: pixels from the left."""
 
     low: float
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     threshold: float | None
 
 
-class Row(NamedTuple):
+class MetricRow(NamedTuple):
     """One metric, as the table of estimates shows it."""
 
     label: str
@@ -58,7 +58,7 @@ class Row(NamedTuple):
     estimate: Estimate
     value: str
     interval: str
-    line: Line | None
+    line: HeadLine | None
     histogram: Histogram | None
     threshold_at: float | None
     if_failed: str
@@ -149,7 +149,7 @@ def what(report: Report, count: int = 0) -> str:
     return one if count == 1 else many
 
 
-def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: float = 0.0) -> Verdict:
+def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: float = 0.0) -> ReportVerdict:
     """The verdict in words. Without ``found`` the rules are the thresholds of the metrics that gate."""
     if found is None:
         gates = {label: note.threshold for label, note in report.notes.items() if note.gates}
@@ -157,13 +157,13 @@ def verdict(report: Report, found: Sequence[Rule] | None = None, *, max_failed: 
         found = rules(report, thresholds=limits, max_failed=max_failed)
     missed = [rule for rule in found if not rule.passed]
     if any(rule.kind == "failed" for rule in missed):
-        return Verdict("failed", _incomplete(report, max_failed), list(found))
+        return ReportVerdict("failed", _incomplete(report, max_failed), list(found))
     if missed:
-        return Verdict("fail", f"Does not pass: {_joined(missed)}.", list(found))
+        return ReportVerdict("fail", f"Does not pass: {_joined(missed)}.", list(found))
     if found:
         held = "the rule holds" if len(found) == 1 else f"all {len(found)} rules hold"
-        return Verdict("pass", f"Passes: {held}.", list(found))
-    return Verdict("plain", _plainly(report), [])
+        return ReportVerdict("pass", f"Passes: {held}.", list(found))
+    return ReportVerdict("plain", _plainly(report), [])
 
 
 def _incomplete(report: Report, max_failed: float) -> str:
@@ -200,23 +200,23 @@ def _plainly(report: Report) -> str:
     return f"{scored}; {lowest} is lowest at {figure(low)}, {highest} highest at {figure(high)}."
 
 
-def metric_rows(report: Report) -> list[Row]:
+def metric_rows(report: Report) -> list[MetricRow]:
     """The table of estimates, one row per metric, in the order of the report."""
     return [_row(label, one, report.notes[label], report.columns[label]) for label, one in report.estimates.items()]
 
 
-def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> Row:
+def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> MetricRow:
     bars = histogram(column.values, note.bounds)
     line = threshold_at = None
     if bars is not None and one.value is not None and one.pool != "total":
         ends = (one.low if one.low is not None else one.value, one.high if one.high is not None else one.value)
         low, high, at = (place(value, bars.low, bars.high, LINE) for value in (*ends, one.value))
         limit = None if one.threshold is None else place(one.threshold, bars.low, bars.high, LINE)
-        line = Line(low, max(high, low + 1), at, limit)
+        line = HeadLine(low, max(high, low + 1), at, limit)
     if bars is not None and one.threshold is not None:
         threshold_at = place(one.threshold, bars.low, bars.high)
     usage = sum(column.usage.values(), Usage()) if column.usage else None
-    return Row(
+    return MetricRow(
         label=label,
         shown=shown_name(label, note),
         name="" if note.name == label else note.name,
@@ -236,7 +236,7 @@ def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> Row:
     )
 
 
-def banner(report: Report, max_failed: float) -> list[Row]:
+def banner(report: Report, max_failed: float) -> list[MetricRow]:
     """The metrics of which more failed than allowed."""
     shares = report.failed_share
     return [row for row in metric_rows(report) if shares[row.label] > max_failed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..reports.failure_analysis import ANSWER, GROUNDED, RETRIEVAL, Cell, Failures
+from ..reports.failure_analysis import ANSWER, GROUNDED, RETRIEVAL, FailureAnalysis, FailureGroup
 
 
 class Square(NamedTuple):
@@ -25,7 +25,7 @@ class Matrix(NamedTuple):
     rows: list[tuple[str, list[Square | None]]]
 
 
-def matrix(failures: Failures) -> Matrix | None:
+def matrix(failures: FailureAnalysis) -> Matrix | None:
     """The cells as a matrix without empty lines; None where fewer than two questions are answered."""
     if len(failures.by) < 2:
         return None
@@ -39,22 +39,22 @@ def matrix(failures: Failures) -> Matrix | None:
     )
 
 
-def _square(cell: Cell | None, most: int, failures: Failures) -> Square | None:
+def _square(cell: FailureGroup | None, most: int, failures: FailureAnalysis) -> Square | None:
     if cell is None:
         return None
     return Square(cell.n, math.ceil(4 * cell.n / most), cell.works, selection(cell, failures), in_words(cell))
 
 
-def selection(cell: Cell, failures: Failures) -> str:
+def selection(cell: FailureGroup, failures: FailureAnalysis) -> str:
     """The filter expression that selects the samples of a cell."""
     words = {"retrieval": cell.retrieval, "answer": cell.answer, "grounded": cell.grounded}
     return " and ".join(f'{name} == "{word}"' for name, word in words.items() if name in failures.by)
 
 
-def in_words(cell: Cell) -> str:
+def in_words(cell: FailureGroup) -> str:
     """A cell in words, without what is not known.
 
-    >>> in_words(Cell("some", "wrong", "unknown", [0], 1.0, 0.2, 1.0, ""))
+    >>> in_words(FailureGroup("some", "wrong", "unknown", [0], 1.0, 0.2, 1.0, ""))
     'part of what is relevant was found, wrong answer'
     """
     found = {"all": "all that is relevant was found", "some": "part of what is relevant was found",
@@ -65,7 +65,7 @@ def in_words(cell: Cell) -> str:
     return ", ".join(filter(None, parts)) or "not told by the metrics"
 
 
-def known_cells(failures: Failures) -> list[tuple[Cell, str, str]]:
+def known_cells(failures: FailureAnalysis) -> list[tuple[FailureGroup, str, str]]:
     """The cells of which something is known, in words and with the expression that selects them."""
     return [(cell, in_words(cell), selection(cell, failures)) for cell in failures.known]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..reports.leaderboard import Place
+from ..reports.leaderboard import Standing
 from .comparison import TEST, signed
 from .table import Table, number, span, with_way
 
@@ -15,12 +15,12 @@ FOOT = (
 )
 
 
-def table(places: Sequence[Place]) -> Table:
+def table(places: Sequence[Standing]) -> Table:
     """One row per metric and system."""
     return Table(HEAD, [_row(place) for place in places], frozenset(range(2, 10)))
 
 
-def _row(place: Place) -> tuple[str, ...]:
+def _row(place: Standing) -> tuple[str, ...]:
     one, delta = place.estimate, place.delta
     digits = 0 if one.pool == "total" else 4
     return (

@@ -6,7 +6,7 @@ import inspect
 
 from ..core.metric_names import Parameter, show
 from ..core.wording import pluralize
-from ..metrics.lookup import GROUPS, ask_for, every, get_metric
+from ..metrics.lookup import GROUPS, every, get_metric, requested_metrics
 from ..metrics.registry import Metric
 from ..ranking.trec import measure_names
 from .markdown import markdown_table
@@ -46,7 +46,7 @@ def _group(name: str) -> str:
         ways.setdefault(one.name, []).append(one.way)
     members = [
         (one.label, ", ".join(ways[one.metric.name]), (one.metric.doc.splitlines() or [""])[0])
-        for one in ask_for([name], judged=True)
+        for one in requested_metrics([name], judged=True)
     ]
     lines = [f"{name} is a group of {pluralize(len(members), 'metric')}: -m {name} asks for all of them", ""]
     return "\n".join([*lines, *aligned(Table(("metric", "way", "is"), members))])
@@ -64,9 +64,9 @@ def _definition(metric: Metric) -> str:
         "better": "higher" if metric.higher_is_better else "lower",
         "pool": metric.pool,
         "revision": str(metric.revision),
-        "also": ", ".join((*metric.aliases, *metric.of_ten)),
+        "also": ", ".join((*metric.aliases, *metric.ten_point_aliases)),
         "source": metric.source,
-        "when low": metric.remedy,
+        "when low": metric.hint,
     }
     lines = [f"{show(metric.name, {})} [{metric.way}]", "", inspect.cleandoc(metric.doc), ""]
     return "\n".join(lines + [f"{key + ':':<11} {value}" for key, value in facts.items() if value])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.records import Json
-from ..reports.leaderboard import Place
+from ..reports.leaderboard import Standing
 from ..reports.report import Report
 from .latex import latex_table
 from .line_up import FOOT, table
@@ -15,7 +15,7 @@ from .table import Table, aligned, failures
 COST_HEAD = ("system", "retrieve s (median, p95)", "answer s (median, p95)", "calls", "tokens", "cost")
 
 
-def side_by_side(reports: Sequence[Report], places: Sequence[Place], output_format: str = "table") -> str:
+def side_by_side(reports: Sequence[Report], places: Sequence[Standing], output_format: str = "table") -> str:
     """Both tables as text, Markdown or LaTeX, and under them the notes and failures of each system."""
     values, costs = table(places), cost_table(reports)
     if output_format == "latex":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..evaluate.tie_bounds import Span, TiedOrders
+from ..evaluate.tie_bounds import TieBounds, TiedOrders
 from .formats import cell
 from .table import Table, number
 
@@ -40,7 +40,7 @@ def as_csv(found: Sequence[TiedOrders], *, per_query: bool = False) -> str:
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(["system", "metric", "query", "worst", "expected", "value", "best"])
     for one in found:
-        spans: dict[str, Span] = {"": one.pooled, **(one.moving if per_query else {})}
+        spans: dict[str, TieBounds] = {"": one.pooled, **(one.moving if per_query else {})}
         for query, span in spans.items():
             ends = (span.worst, span.expected, span.value, span.best)
             numbers = ["" if end is None else repr(end) for end in ends]

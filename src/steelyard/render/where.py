@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..reports.failure_analysis import Failures, where_it_fails
+from ..reports.failure_analysis import FailureAnalysis, analyse_failures
 from ..reports.report import Report
 from .html_view import percent
 from .html_where import in_words
@@ -11,10 +11,10 @@ from .table import Table
 
 def where(report: Report, *, most: int = 8) -> Table | None:
     """The largest cells of the failures with share, interval and remedy; None where the metrics tell nothing."""
-    return table(where_it_fails(report), most=most)
+    return table(analyse_failures(report), most=most)
 
 
-def table(failures: Failures, *, most: int = 8) -> Table | None:
+def table(failures: FailureAnalysis, *, most: int = 8) -> Table | None:
     """The same for failures that are known already."""
     cells = failures.known[:most]
     if not cells:

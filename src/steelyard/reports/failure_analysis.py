@@ -96,7 +96,7 @@ REMEDIES: Mapping[Key, str] = {
 """The usual remedy of a cell, in one line; an empty word stands for anything."""
 
 
-class Cell(Struct, frozen=True):
+class FailureGroup(Struct, frozen=True):
     """The samples that fail in one way: their rows, their share of all with its interval, the usual remedy."""
 
     retrieval: str
@@ -122,20 +122,20 @@ class Cell(Struct, frozen=True):
 _FINE = {"grounded", UNKNOWN}
 
 
-class Failures(Struct, frozen=True):
+class FailureAnalysis(Struct, frozen=True):
     """Every sample in one cell. ``by`` says in words what answered each question; it lacks what nothing answered."""
 
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[FailureGroup] = field(default_factory=list)
     by: dict[str, str] = field(default_factory=dict)
     states: list[Key] = field(default_factory=list)
 
     @property
-    def known(self) -> list[Cell]:
+    def known(self) -> list[FailureGroup]:
         """The cells of which something is known."""
         return [cell for cell in self.cells if {cell.retrieval, cell.answer, cell.grounded} != {UNKNOWN}]
 
 
-def where_it_fails(report: Report) -> Failures:
+def analyse_failures(report: Report) -> FailureAnalysis:
     """Sort the samples of a report by retrieval, answer and grounds, with counts, intervals and remedies.
 
     - retrieval: ``all``, ``some`` or ``none`` of the relevant documents are among those that were read (the first
@@ -149,7 +149,7 @@ def where_it_fails(report: Report) -> Failures:
 
     >>> from steelyard import evaluate_rag
     >>> sample = {"response": "Rome", "reference": "Paris", "retrieved_ids": ["d2"], "relevance": {"d1": 1}}
-    >>> [cell] = where_it_fails(evaluate_rag([sample], metrics=["contains"])).cells
+    >>> [cell] = analyse_failures(evaluate_rag([sample], metrics=["contains"])).cells
     >>> cell.retrieval, cell.answer, cell.grounded, cell.n
     ('none', 'wrong', 'unknown', 1)
     >>> cell.remedy
@@ -167,7 +167,7 @@ def where_it_fails(report: Report) -> Failures:
         rows.setdefault(state, []).append(row)
     cells = [_cell(state, members, len(states), _confidence(report)) for state, members in rows.items()]
     cells.sort(key=lambda cell: (cell.works, -cell.n, RETRIEVAL.index(cell.retrieval), ANSWER.index(cell.answer)))
-    return Failures(cells, by, states)
+    return FailureAnalysis(cells, by, states)
 
 
 def aligned_samples(report: Report) -> list[Sample | None]:
@@ -192,9 +192,9 @@ def relevant_documents(sample: Sample) -> dict[str, float]:
     return {doc: grade for doc, grade in (sample.relevance or {}).items() if grade > 0}
 
 
-def _cell(state: Key, rows: list[int], total: int, confidence: float) -> Cell:
+def _cell(state: Key, rows: list[int], total: int, confidence: float) -> FailureGroup:
     low, high = wilson(len(rows), total, confidence=confidence)
-    return Cell(*state, rows, len(rows) / total, low, high, _remedy(state))
+    return FailureGroup(*state, rows, len(rows) / total, low, high, _remedy(state))
 
 
 def _remedy(state: Key) -> str:

@@ -17,7 +17,7 @@ from .comparison import MetricDelta
 from .report import Report
 
 
-class Place(Struct, frozen=True):
+class Standing(Struct, frozen=True):
     """One system on one metric: its estimate, its delta to the first system, and its group letters.
 
     Two systems that share a letter are not shown to differ at ``alpha``; ``a`` marks the group of the best.
@@ -30,7 +30,7 @@ class Place(Struct, frozen=True):
     letters: str
 
 
-def line_up(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0) -> list[Place]:
+def leaderboard(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0) -> list[Standing]:
     """Every metric of every system, metric by metric; the first report is the baseline.
 
     p-values are ``paired_test``'s, adjusted by Holm over all metrics and systems (deltas), and over all
@@ -47,7 +47,7 @@ def line_up(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0) ->
     }
     groups = _groups(reports, names, alpha, seed)
     return [
-        Place(label, name, one.estimates[label], found.get((name, label)), groups[label].get(name, ""))
+        Standing(label, name, one.estimates[label], found.get((name, label)), groups[label].get(name, ""))
         for label in first.columns
         for name, one in zip(names, reports, strict=True)
         if label in one.estimates

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ..core.errors import InputError
 from ..core.records import Estimate, Json, Sample, Usage
-from ..core.validation import misfit
+from ..core.validation import validation_problem
 from ..stats.pooling import Column, estimate
 from .provenance import FORMAT, DatasetNote, MetricNote
 from .validate import MOST, check_ids, check_report, kept_note
@@ -60,7 +60,7 @@ class _Saved(Struct, omit_defaults=True):
     run: dict[str, object] = field(default_factory=dict)
 
 
-class _Used(Struct):
+class _SavedUsage(Struct):
     """What a run paid, as a whole and cell by cell."""
 
     usage: Usage = field(default_factory=Usage)
@@ -72,7 +72,9 @@ def encode(report: Report) -> bytes:
     run: dict[str, object] = dict(report.run)
     cells = {label: _by_row(column.usage) for label, column in report.columns.items() if column.usage}
     if cells or report.usage != Usage():
-        run["used"] = _Used(replace(report.usage, seconds=round(report.usage.seconds, 3)), _without_seconds(cells))
+        run["used"] = _SavedUsage(
+            replace(report.usage, seconds=round(report.usage.seconds, 3)), _without_seconds(cells)
+        )
     saved = _Saved(
         format=FORMAT,
         kind=report.kind,
@@ -133,7 +135,7 @@ def decode(kind: type[R], data: bytes, *, path: str | PathLike[str] | None = Non
     if plain["format"] != FORMAT:
         raise InputError(f"written in {plain['format']!r}; this version reads {FORMAT!r}", path=path, field="format")
     saved = _fitted(plain, _Saved, "$", path)
-    used = _fitted(saved.run.pop("used", {}), _Used, "$.run.used", path)
+    used = _fitted(saved.run.pop("used", {}), _SavedUsage, "$.run.used", path)
     if odd := used.cells.keys() - saved.columns.keys():
         raise InputError("there is no such column", path=path, field=f"$.run.used.cells.{min(odd)}")
     report = kind(
@@ -163,7 +165,7 @@ def _fitted(plain: object, kind: type[T], where: str, path: str | PathLike[str] 
     try:
         return msgspec.convert(plain, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        wrong = misfit(error, plain)
+        wrong = validation_problem(error, plain)
         raise InputError(f"not a whole report: {wrong.words}", path=path, field=wrong.below(where)) from None
 
 

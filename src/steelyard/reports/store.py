@@ -19,7 +19,7 @@ LAST = 20
 """So many runs make a trend."""
 
 
-class Kept(Struct, frozen=True, omit_defaults=True):
+class StoredReport(Struct, frozen=True, omit_defaults=True):
     """One line of the index: which report, when, of what, and its estimates."""
 
     digest: str
@@ -62,7 +62,7 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{digest}.json"
         report.save(path)
-        line = Kept(
+        line = StoredReport(
             digest,
             str(report.run.get("started", "")),
             report.system,
@@ -74,11 +74,11 @@ class Store:
             index.write(msgspec.json.encode(line) + b"\n")
         return path
 
-    def lines(self) -> list[Kept]:
+    def lines(self) -> list[StoredReport]:
         """The index, oldest first. A last line that was cut off by a kill is left out."""
         if not self.index.is_file():
             return []
-        decoder, found = msgspec.json.Decoder(Kept), []
+        decoder, found = msgspec.json.Decoder(StoredReport), []
         content = self.index.read_bytes()
         whole = content.split(b"\n")
         for number, line in enumerate(whole, 1):

@@ -11,9 +11,9 @@ import msgspec
 
 from ..core.errors import InputError
 from ..core.records import Sample
-from ..models.budget import Allowance
+from ..models.budget import SharedBudget
 from ..systems.bm25 import BM25
-from ..systems.call_pool import PLAIN, Patience
+from ..systems.call_pool import PLAIN, CallPolicy
 from ..systems.command import Command
 from ..systems.dense import Dense
 from ..systems.extractive import Extractive
@@ -42,7 +42,7 @@ from .system_config import (
 )
 
 
-class Making:
+class SystemBuilder:
     """Makes systems, each once: what several variants share is shared. What must be closed is closed at the end."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Making:
         self._made: dict[bytes, object] = {}
         self._open = ExitStack()
 
-    def __enter__(self) -> Making:
+    def __enter__(self) -> SystemBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,7 +69,7 @@ class Making:
         """The system of a variant."""
         return self._system(variant.entry, variant.entries, variant.name.partition(" (")[0])
 
-    def answerer(self, entry: AnswererEntry | None, allowance: Allowance) -> object:
+    def answerer(self, entry: AnswererEntry | None, allowance: SharedBudget) -> object:
         """The answerer of an entry, which may spend what is allowed; None for none."""
         match entry:
             case None:
@@ -87,10 +87,10 @@ class Making:
                 )
         return load(entry.object, entry.settings, corpus=self.corpus, folder=self.folder)
 
-    def patience(self, variant: Variant) -> Patience:
+    def patience(self, variant: Variant) -> CallPolicy:
         """How patient to be: built-in systems run in turn, systems outside have their settings."""
         entry = variant.entry
-        return Patience(entry.parallel, entry.deadline, entry.retries) if isinstance(entry, OUTSIDE) else PLAIN
+        return CallPolicy(entry.parallel, entry.deadline, entry.retries) if isinstance(entry, OUTSIDE) else PLAIN
 
     def identity(self, variant: Variant) -> str | None:
         """What its outputs are kept under: all that is known to change them; None for what is made here."""

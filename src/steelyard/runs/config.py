@@ -15,9 +15,9 @@ from msgspec import Meta, Struct, field
 
 from ..core.errors import InputError
 from ..core.metric_names import Parameter, parse, show
-from ..core.validation import misfit
+from ..core.validation import validation_problem
 from ..core.wording import did_you_mean
-from ..metrics.registry import Counting, NotNegative, is_of_ten
+from ..metrics.registry import Counting, NotNegative, is_ten_point
 
 Save = Literal["passed", "failed", "all"]
 RESERVED = ("threshold", "pass_rate")
@@ -185,7 +185,7 @@ def checked(plain: object, kind: type[C], source: Path) -> C:
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
-        words, where, unknown = misfit(error, plain)
+        words, where, unknown = validation_problem(error, plain)
         if unknown is not None:
             words = f"no such setting {unknown!r}: {did_you_mean(unknown, _settings_at(kind, where))}"
         raise InputError(words, path=source, field=where) from None
@@ -239,7 +239,7 @@ def _limit(
         raise InputError(f"expected a number, found {value!r}", path=source, field=f"{place}.{key}")
     if not 0 <= value <= 1:
         words = f"expected a number in [0, 1], found {value:g}"
-        if key == "threshold" and is_of_ten(name) and 0 <= value <= 10:
+        if key == "threshold" and is_ten_point(name) and 0 <= value <= 10:
             words += f": metrics here run from 0 to 1, write {value / 10:g}"
         raise InputError(words, path=source, field=f"{place}.{key}")
     return float(value)

@@ -50,7 +50,7 @@ class Demo(NamedTuple):
     samples: list[Sample]
 
 
-class Weighed(NamedTuple):
+class DemoReports(NamedTuple):
     """One system with its two reports."""
 
     system: str
@@ -85,7 +85,7 @@ def _tags(metadata: object) -> dict[str, str]:
     return {str(key): str(value) for key, value in metadata.items()} if isinstance(metadata, dict) else {}
 
 
-def weigh(demo: Demo, system: Retriever, name: str, out: Path) -> Weighed:
+def evaluate_demo_system(demo: Demo, system: Retriever, name: str, out: Path) -> DemoReports:
     """Retrieve, answer and score with one system; the run and the samples are written beside the reports."""
     answerer = Extractive()
     run: dict[str, dict[str, float]] = {}
@@ -111,10 +111,10 @@ def weigh(demo: Demo, system: Retriever, name: str, out: Path) -> Weighed:
     rankings = evaluate_run(run, demo.qrels, RANKINGS, by={"question_type": types}, name=name)
     rankings.dataset = DatasetNote("lighthouses", "1", rankings.dataset.digest)
     answers = evaluate_rag(samples, metrics=ANSWERS, by="question_type", name=name, dataset="lighthouses")
-    return Weighed(name, rankings, answers)
+    return DemoReports(name, rankings, answers)
 
 
-def run(out: Path) -> Sequence[Weighed]:
+def run(out: Path) -> Sequence[DemoReports]:
     """Weigh BM25 and a plainer retriever and write everything into ``out``."""
     from ..render.files import write
 
@@ -122,7 +122,7 @@ def run(out: Path) -> Sequence[Weighed]:
     write_set(out / "data", demo.samples, Corpus("lighthouses", demo.corpus))
     weighed = []
     for system in (BM25(demo.corpus), Overlap(demo.corpus)):
-        one = weigh(demo, system, system.name, out)
+        one = evaluate_demo_system(demo, system, system.name, out)
         write(one.rankings, out / system.name / "rankings")
         write(one.answers, out / system.name / "answers")
         weighed.append(one)

@@ -25,18 +25,18 @@ from msgspec import structs
 
 from ..core.errors import InputError
 from ..core.package import is_ours
-from ..core.progress import Tally
+from ..core.progress import PartProgress
 from ..core.records import Json, Sample, Usage
 from ..core.wording import pluralize
-from ..evaluate.judged_scorer import Judging, usage_of
-from ..evaluate.scorer import Weighing
+from ..evaluate.judged_scorer import JudgedScorer, usage_of
+from ..evaluate.scorer import Scorer
 from ..io.samples import iter_samples
 from ..io.storage import Folder
 from ..models.embedder import embedder_of
 from ..models.judge import LLMJudge, judge_of
 from ..models.judge_client import cost_of
 from ..models.ledger_segments import Segments, compact
-from ..models.rate_limits import Pace, Pacing
+from ..models.rate_limits import PermitSource, RateLimiter
 from ..reports.report import Report
 from ..reports.serialize import decode
 from ..reports.validate import BY_ROW, check_column
@@ -44,7 +44,7 @@ from ..stats.pooling import Column
 from .config import Config, settings
 from .job_parts import FORMAT, Done, Manifest, samples_of, write_parts
 from .ranking_job import rank_part
-from .run_config import dataset_in, embedder_in, judge_in, weighing_in
+from .run_config import dataset_in, embedder_in, judge_in, scorer_of
 
 if TYPE_CHECKING:
     from ..models.engine import Progress
@@ -76,7 +76,7 @@ def plan(config: Config, folder: Folder, *, base: Path, buckets: int | None = No
         return manifest
     if buckets is not None and buckets < 1:
         raise InputError(f"a job has at least 1 bucket, not {buckets}")
-    weighing_in(config)
+    scorer_of(config)
     read = partial(iter_samples, config.data, fields=config.fields or None, encoding=config.encoding)
     if buckets is None:
         buckets = max(least, parts_for(sum(1 for _ in read())))
@@ -98,7 +98,7 @@ def parts_for(samples: int) -> int:
 def fingerprint_of(config: Config) -> dict[str, Json]:
     """What the cells of a job depend on besides its samples."""
     judge, embedder = judge_in(config), embedder_in(config)
-    weighing = Weighing([one.name for one in settings(config)], judge=judge)
+    weighing = Scorer([one.name for one in settings(config)], judge=judge)
     return {
         "metrics": [
             f"{one.label}: {one.metric} [{one.metric.way}, revision {one.metric.revision}]" for one in weighing.asked
@@ -128,7 +128,7 @@ def run_part(
     part: int,
     *,
     concurrency: int | None = None,
-    paces: Mapping[str, Pacing] | None = None,
+    paces: Mapping[str, PermitSource] | None = None,
     progress: Progress | None = None,
 ) -> Done:
     """Score one part: one engine over its samples, with a ledger of its own. What was answered is not asked again."""
@@ -138,9 +138,9 @@ def run_part(
     config = manifest.settings
     samples = [sample for _, sample in samples_of(folder, manifest, part)]
     share = len(samples) / sum(manifest.rows)
-    weighing = weighing_in(config)
+    weighing = scorer_of(config)
     ledger = Segments(folder, f"ledger/{part:05}")
-    judging = Judging(
+    judging = JudgedScorer(
         judge=judge_in(config),
         embedder=embedder_in(config),
         ledger=ledger,
@@ -189,7 +189,7 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
     manifest = Manifest.at(folder)
     config = manifest.settings if config is None else config
     manifest.check_results(folder)
-    weighing = weighing_in(config)
+    weighing = scorer_of(config)
     total = sum(manifest.rows)
     rows: list[Sample] = [Sample()] * total
     columns: dict[str, Column] = {}
@@ -225,7 +225,7 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
     return report
 
 
-def _check_cells(cells: Report, weighing: Weighing, path: str) -> None:
+def _check_cells(cells: Report, weighing: Scorer, path: str) -> None:
     """InputError where a file of results was made by another job, or is damaged."""
     wanted = {one.label: one.metric for one in weighing.asked if one.metric.kind != "ranking"}
     if cells.columns.keys() != wanted.keys():
@@ -282,8 +282,8 @@ def run_here(
     progress: Progress | None = None,
 ) -> None:
     """Score parts in this process, one after the other."""
-    paces = {url: Pace(rate) for url, rate in (rates or {}).items()}
-    tally = Tally(progress)
+    paces = {url: RateLimiter(rate) for url, rate in (rates or {}).items()}
+    tally = PartProgress(progress)
     for part in parts:
         run_part(folder, part, concurrency=concurrency, paces=paces, progress=tally)
         tally.next_part()
@@ -293,4 +293,4 @@ def cells_of(manifest: Manifest, parts: Sequence[int]) -> int:
     """How many cells an engine has to score in some parts, at most; pieces of run files count as one each."""
     rows = sum(manifest.rows[part] for part in parts)
     config = manifest.config
-    return rows if config is None else len(weighing_in(config).judged) * config.repeats * rows
+    return rows if config is None else len(scorer_of(config).judged) * config.repeats * rows

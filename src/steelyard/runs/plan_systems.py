@@ -23,10 +23,10 @@ from ..evaluate.plan import Plan, PlanLine
 from ..models.cell import Cell
 from ..models.embedder import embedder_of
 from ..models.engine import Engine
-from ..systems.chunks import Passages
+from ..systems.chunks import ChunkedCorpus
 from ..systems.llm_answerer import LLMAnswerer
 from .config import settings
-from .run_config import embedder_in, judge_in, ledger_in, weighing_in
+from .run_config import embedder_in, judge_in, ledger_in, scorer_of
 from .run_systems import read_data
 from .system_config import (
     OUTSIDE,
@@ -55,7 +55,7 @@ class SystemsPlan(Struct, frozen=True):
 
 def plan_systems(config: SystemsConfig, *, base: Path) -> SystemsPlan:
     """What a run of a configuration would ask. Nothing is asked, and no system is made."""
-    weighing_in(config)
+    scorer_of(config)
     data, corpus = read_data(config)
     texts = corpus.texts if corpus is not None else data.corpus or {}
     ledger = ledger_in(config, base)
@@ -111,7 +111,7 @@ def _chunks(entry: SystemEntry, entries: Mapping[str, SystemEntry]) -> tuple[int
 def _likely(samples: Sequence[Sample], texts: Mapping[str, str], case: _Case) -> list[Sample]:
     """The samples as a system might leave them: the next passages of the corpus for each, and the reference with a
     word more as the answer, since a judge reads equal texts once and real answers differ."""
-    passages = Passages(texts, case.chunk, case.overlap).chunks if texts else []
+    passages = ChunkedCorpus(texts, case.chunk, case.overlap).chunks if texts else []
     places = itertools.cycle(passages)
     found = []
     for sample in samples:
@@ -130,7 +130,7 @@ def _likely(samples: Sequence[Sample], texts: Mapping[str, str], case: _Case) ->
 def _answers(entry: LlmEntry, samples: Sequence[Sample], ledger: Path | None) -> Plan:
     answerer = LLMAnswerer(entry.model, instruction=entry.instruction, ledger=ledger)
     questions = [sample.user_input or "" for sample in samples]
-    told = answerer.reckon(questions, ["\n\n".join(sample.retrieved_contexts or ()) for sample in samples])
+    told = answerer.estimate_cost(questions, ["\n\n".join(sample.retrieved_contexts or ()) for sample in samples])
     plan = _plan_of(told)
     return replace(plan, unpriced=frozenset({"answerer"} if plan.calls and plan.cost is None else ()))
 
@@ -155,7 +155,7 @@ def _embeddings(entry: DenseEntry, texts: Mapping[str, str], samples: Sequence[S
     embedder = embedder_of(entry.embedder)
     if embedder.answer is not None or not texts:
         return Plan([])
-    passages = [entry.passage_prefix + one.text for one in Passages(texts, entry.chunk, entry.overlap).chunks]
+    passages = [entry.passage_prefix + one.text for one in ChunkedCorpus(texts, entry.chunk, entry.overlap).chunks]
     questions = [entry.prefix + (sample.user_input or "") for sample in samples]
 
     def rule(some: Sequence[str]) -> Flow:
@@ -184,5 +184,5 @@ def _plus(one: Plan, other: Plan) -> Plan:
         one.embedded + other.embedded,
         costs(one.cost, other.cost),
         one.unpriced | other.unpriced,
-        one.endless + other.endless,
+        one.unbounded + other.unbounded,
     )

@@ -20,13 +20,12 @@ from ..core.records import Json, Usage
 from ..core.validation import sentence
 from ..evaluate.evaluate_rankings import ranking_metrics, report_of
 from ..io.storage import Folder
-from ..ranking.join import Found, assemble
+from ..ranking.join import ScannedRun, assemble
 from ..ranking.policy import Policy
 from ..ranking.qrels import Judgements
-from ..ranking.trec.blocks import Odd
+from ..ranking.trec.blocks import NeedsSlowParser
 from ..ranking.trec.files import judgements_of
-from ..ranking.trec.pieces import Piece, pieces_of
-from ..ranking.trec.scan import Scan, Ungrouped, together
+from ..ranking.trec.scan import Piece, Scan, Ungrouped, pieces_of, together
 from ..reports.report import Report
 from .job_parts import FORMAT, Done, Manifest, RankingJob
 
@@ -95,7 +94,7 @@ def rank_part(folder: Folder, ranking: RankingJob, part: int, progress: Progress
     rows, policy = _judgements(ranking)
     try:
         found = Scan(rows, policy).piece(Piece(path, start, end).reader())
-    except Odd as odd:
+    except NeedsSlowParser as odd:
         raise _not_in_parts(path, odd) from None
     hits, queries = np.flatnonzero(found.ranks), np.flatnonzero(found.retrieved >= 0)
     kept = _Part(
@@ -130,7 +129,7 @@ def merge_rankings(folder: Folder) -> list[Report]:
         parts = [part for part, (run, _, _) in enumerate(ranking.pieces) if run == number]
         try:
             found = together(rows, _founds(folder, parts, rows))
-        except Odd as odd:
+        except NeedsSlowParser as odd:
             raise _not_in_parts(Path(path), odd) from None
         rankings = assemble(rows, found, policy)
         report = report_of(
@@ -142,11 +141,11 @@ def merge_rankings(folder: Folder) -> list[Report]:
     return reports
 
 
-def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[Found]:
+def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[ScannedRun]:
     for part in parts:
         content = folder.read(f"results/{part:05}.json")
         assert content is not None
-        found, place = Found.nothing(rows), f"{folder.name}/results/{part:05}.json"
+        found, place = ScannedRun.nothing(rows), f"{folder.name}/results/{part:05}.json"
         try:
             kept = msgspec.json.decode(content, type=_Part)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -159,7 +158,7 @@ def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[
         yield found
 
 
-def _check(kept: _Part, found: Found, path: str) -> None:
+def _check(kept: _Part, found: ScannedRun, path: str) -> None:
     """InputError where a file of results was made with other judgements, or is damaged."""
     pairs = (("rows", kept.rows, kept.ranks, found.ranks), ("queries", kept.queries, kept.retrieved, found.retrieved))
     for name, places, values, whole in (*pairs, ("tied", kept.tied, kept.tied, found.tied)):
@@ -173,7 +172,7 @@ def _judgements(ranking: RankingJob) -> tuple[Judgements, Policy]:
     return (rows.with_self() if policy.drop_self else rows), policy
 
 
-def _not_in_parts(path: Path, odd: Odd) -> InputError:
+def _not_in_parts(path: Path, odd: NeedsSlowParser) -> InputError:
     why = "the lines of a query stand apart" if isinstance(odd, Ungrouped) else "something is odd in it"
     return InputError(f"cannot be read in parts, {why}: steelyard rank without --job can tell", path=path)
 

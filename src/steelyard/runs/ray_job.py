@@ -23,7 +23,7 @@ from ..core.errors import MissingExtra, SteelyardError, Stopped
 from ..core.progress import Count
 from ..core.wording import pluralize
 from ..io.storage import Folder, folder_at
-from ..models.rate_limits import Bucket
+from ..models.rate_limits import TokenBucket
 from .job import cells_of, run_part
 from .job_parts import Done, Manifest
 
@@ -45,11 +45,11 @@ class Lease(NamedTuple):
     stop: bool
 
 
-class Limiter:
+class ClusterRateLimiter:
     """The rates of a job's endpoints, how far its parts are, and whether it is to stop. It runs as an actor."""
 
     def __init__(self, rates: Mapping[str, float]) -> None:
-        self.buckets = {url: Bucket(rate, full=False) for url, rate in rates.items()}
+        self.buckets = {url: TokenBucket(rate, full=False) for url, rate in rates.items()}
         self.counts: dict[int, Count] = {}
         self.stopped = False
 
@@ -69,7 +69,7 @@ class Limiter:
         return self.counts
 
 
-class Line:
+class ProgressLine:
     """A worker's line to the limiter."""
 
     def __init__(self, limiter: Any, part: int) -> None:  # noqa: ANN401 - an actor of Ray has no type
@@ -102,7 +102,7 @@ class Line:
 class Leases:
     """The pace of one endpoint in a worker: permits for all calls that wait, asked for at once."""
 
-    def __init__(self, line: Line, url: str) -> None:
+    def __init__(self, line: ProgressLine, url: str) -> None:
         self.line, self.url = line, url
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._asking: asyncio.Task[None] | None = None
@@ -142,7 +142,7 @@ class Leases:
 
 def work(name: str, part: int, concurrency: int, urls: Sequence[str], limiter: Any) -> Done:  # noqa: ANN401
     """One part, in a worker."""
-    line = Line(limiter, part)
+    line = ProgressLine(limiter, part)
     line.listen()
     paces = {url: Leases(line, url) for url in urls}
     return run_part(folder_at(name), part, concurrency=concurrency, paces=paces, progress=line)
@@ -227,7 +227,7 @@ class _Driver:
         self.settings = (concurrency, list(rates))
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self.limiter = (
-            ray.remote(Limiter)
+            ray.remote(ClusterRateLimiter)
             .options(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy=here)
             .remote(dict(rates))
         )

@@ -16,9 +16,9 @@ from ..core.errors import InputError
 from ..core.records import Json
 from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
 from ..evaluate.plan import Plan
-from ..evaluate.scorer import Weighing
+from ..evaluate.scorer import Scorer
 from ..io.samples import read_samples
-from ..metrics.lookup import ask_for
+from ..metrics.lookup import requested_metrics
 from ..models.ledger import MEMORY
 from ..reports.gate import Rule, rules
 from ..reports.report import Report
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..models.judge import LLMJudge
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """The report of a run, and every rule with its verdict."""
 
     report: Report
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 def check(config: Config, *, base: Path) -> None:
     """InputError for what could not be run, measured or written, before anything is asked."""
-    weighing_in(config)
+    scorer_of(config)
     check_outputs(config, base / config.outputs.dir)
 
 
@@ -59,7 +59,7 @@ def plan(config: Config, *, base: Path, job: bool = False) -> Plan:
 
 def run(
     config: Config, *, base: Path, rates: Mapping[str, float] | None = None, progress: Progress | None = None
-) -> Outcome:
+) -> RunOutcome:
     """Score, pool, hold against the thresholds, and write the outputs (relative to ``base``)."""
     check(config, base=base)
     report = evaluate_rag(
@@ -83,16 +83,16 @@ def run(
         rates=rates,
         progress=progress,
     )
-    return held(report, config, base / config.outputs.dir)
+    return apply_gates(report, config, base / config.outputs.dir)
 
 
-def held(report: Report, config: Config, folder: Path) -> Outcome:
+def apply_gates(report: Report, config: Config, folder: Path) -> RunOutcome:
     """A report held against the thresholds of its configuration, and written into a folder with the outputs."""
     found = rules(
         report, thresholds=thresholds_in(config), pass_rates=pass_rates_in(config), max_failed=config.max_failed
     )
     write(report, config, folder, found)
-    return Outcome(report, found)
+    return RunOutcome(report, found)
 
 
 def thresholds_in(config: Config) -> dict[str, float]:
@@ -105,7 +105,7 @@ def pass_rates_in(config: Config) -> dict[str, float]:
     return {one.name: one.pass_rate for one in settings(config) if one.pass_rate is not None}
 
 
-def weighing_in(config: Config) -> Weighing:
+def scorer_of(config: Config) -> Scorer:
     """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown,
     with the path of the setting."""
     from ..models.embedder import embedder_of
@@ -119,8 +119,8 @@ def weighing_in(config: Config) -> Weighing:
         embedder = embedder if embedder is None else embedder_of(embedder)
     for number, one in enumerate(settings(config)):
         with _at(f"$.metrics[{number}]"):
-            ask_for([one.name], judged=judge is not None)
-    return Weighing(
+            requested_metrics([one.name], judged=judge is not None)
+    return Scorer(
         [one.name for one in settings(config)],
         judge=judge,
         embedder=embedder,

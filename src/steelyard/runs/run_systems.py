@@ -9,46 +9,48 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ..core.errors import InputError
-from ..core.progress import Tally
+from ..core.progress import PartProgress
 from ..datasets.corpus import Corpus, read_corpus
 from ..datasets.dataset import digest_of
-from ..evaluate.evaluate_system import Set, evaluate_system, read_set
+from ..evaluate.evaluate_system import QuestionSet, evaluate_system, read_set
 from ..io.samples import read_samples
-from ..models.budget import Allowance
+from ..models.budget import SharedBudget
 from ..ranking.trec.files import write_run
 from ..reports.gate import Rule, rules
-from ..reports.leaderboard import Place, line_up
+from ..reports.leaderboard import Standing, leaderboard
 from ..reports.provenance import DatasetNote
 from ..reports.report import Report
-from .build_systems import Making
+from .build_systems import SystemBuilder
 from .config import settings
-from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, thresholds_in, weighing_in, write
+from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, scorer_of, thresholds_in, write
 from .system_config import LlmEntry, SystemsConfig, variants
 
 if TYPE_CHECKING:
     from ..models.engine import Progress
 
 
-class Outcome(NamedTuple):
+class SystemsOutcome(NamedTuple):
     """The reports, the first of which is the baseline, the rules with their verdicts, and the table of all."""
 
     reports: list[Report]
     rules: list[Rule]
-    places: list[Place]
+    places: list[Standing]
 
 
-def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None = None) -> Outcome:
+def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None = None) -> SystemsOutcome:
     """Run every variant, hold it against the thresholds, and write its report, samples and run (below ``base``)."""
-    weighing_in(config)
+    scorer_of(config)
     data, corpus = read_data(config)
     asked, thresholds, rates = settings(config), thresholds_in(config), pass_rates_in(config)
     ledger = ledger_in(config, base)
     texts = corpus.texts if corpus is not None else data.corpus
     reports: list[Report] = []
-    tally, allowance = Tally(progress), Allowance(config.budget, config.max_calls)
+    tally, allowance = PartProgress(progress), SharedBudget(config.budget, config.max_calls)
     found: list[Rule] = []
     folders = _folders([variant.name for variant in variants(config)], base / config.outputs.dir)
-    with Making(corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers) as making:
+    with SystemBuilder(
+        corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers
+    ) as making:
         for variant in variants(config):
             if isinstance(variant.answerer, LlmEntry):
                 making.answerer(variant.answerer, allowance)  # a mistake is told before anybody is asked
@@ -85,7 +87,7 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
             own = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
             found += [replace(rule, text=f"{variant.name}: {rule.text}") for rule in own]
             _write(report, config, folders[variant.name])
-    return Outcome(reports, found, line_up(reports, seed=config.seed))
+    return SystemsOutcome(reports, found, leaderboard(reports, seed=config.seed))
 
 
 def _folders(names: Sequence[str], out: Path) -> dict[str, Path]:
@@ -114,7 +116,7 @@ def folder_name(variant: str) -> str:
     return kept.replace(" (", ".").replace(", ", ".").rstrip(")").replace("(", "").replace(" ", "_")
 
 
-def read_data(config: SystemsConfig) -> tuple[Set, Corpus | None]:
+def read_data(config: SystemsConfig) -> tuple[QuestionSet, Corpus | None]:
     """The questions of a configuration, and the documents: its own, or those of the folder of the questions."""
     paths = [config.data] if isinstance(config.data, str) else config.data
     fields = config.fields or None
@@ -125,7 +127,9 @@ def read_data(config: SystemsConfig) -> tuple[Set, Corpus | None]:
             raise InputError(str(error)) from None
     else:
         samples = read_samples(paths, fields=fields, encoding=config.encoding)
-        data = Set(samples, DatasetNote(", ".join(Path(path).name for path in paths), digest=digest_of(samples)))
+        data = QuestionSet(
+            samples, DatasetNote(", ".join(Path(path).name for path in paths), digest=digest_of(samples))
+        )
     if config.corpus is not None:
         return data, read_corpus(config.corpus, encoding=config.encoding)
     folder = Path(paths[0])

@@ -25,7 +25,7 @@ from msgspec import Struct, field
 
 from ..core.errors import InputError, UnknownName
 from ..core.records import Json
-from ..core.validation import misfit
+from ..core.validation import validation_problem
 from ..core.wording import did_you_mean
 from ..io.ir_datasets import named
 from ..metrics.registry import Counting
@@ -257,7 +257,7 @@ def _check_entry(entry: object, kinds: tuple[type[Struct], ...], path: Path, whe
     try:
         msgspec.convert(entry, kind)
     except msgspec.ValidationError as error:
-        wrong = misfit(error, entry)
+        wrong = validation_problem(error, entry)
         raise InputError(wrong.words, path=path, field=wrong.below(where)) from None
 
 
@@ -338,7 +338,7 @@ def _changed(entry: Any, setting: str, value: Json, key: str) -> Any:  # noqa: A
     try:
         return msgspec.convert(plain, type(entry))
     except msgspec.ValidationError as error:
-        raise InputError(f"{key}={_shown(value)}: {misfit(error).words}") from None
+        raise InputError(f"{key}={_shown(value)}: {validation_problem(error).words}") from None
 
 
 def _shown(value: Json) -> str:

@@ -26,7 +26,7 @@ from ..datasets.dataset import Dataset, EvalQuery, digest_of
 from ..datasets.folder import TOLD, write_set
 from ..io.text_files import writing
 from ..models.cell import Cell
-from ..models.cost_estimate import Reckoning
+from ..models.cost_estimate import CostEstimate
 from ..models.engine import Engine
 from ..systems.hits import hit_of
 from ..text.near_duplicates import Seen
@@ -36,6 +36,9 @@ from .misspelling import misspelt
 from .passages import Links, Passage, passages_of
 from .planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of, shares
 from .question_kinds import OF_TWO, Draft, draft
+
+if TYPE_CHECKING:
+    from ..models.judge import LLMJudge
 
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
@@ -196,7 +199,7 @@ def plan_synthesis(
     styles: Mapping[str, float] | Sequence[str] | None = None,
     seed: int = 0,
     ledger: str | Path | None = None,
-) -> Reckoning:
+) -> CostEstimate:
     """What a set would cost if every first attempt were kept. Nothing is asked."""
     setting = _setting(corpus, n, judge, kinds, styles, None, seed, ledger)
     tasks = [task for task in setting.planning.round(0, range(n)) if task.kind not in PLAIN_KINDS]
@@ -389,3 +392,40 @@ class _Partial:
     def remove(self) -> None:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
+
+
+class EvalDatasetBuilder:
+    """Question and answer pairs from documents, for a quick start; ``synthesize`` gives whole sets.
+
+    >>> text = "The tower was built of granite by Robert Stevenson in 1811, on a reef that the sea covers at times."
+    >>> (pair,) = EvalDatasetBuilder(None, [text]).generate_qa_pairs(1)
+    >>> sorted(pair), pair["source"]
+    (['answer', 'context', 'question', 'source'], '1')
+    """
+
+    def __init__(
+        self, judge: LLMJudge | str | None, documents: object, *, ledger: str | Path | None = None, seed: int = 0
+    ) -> None:
+        self.judge, self.documents, self.ledger, self.seed = judge, documents, ledger, seed
+
+    def generate_qa_pairs(self, num_pairs: int = 100) -> list[dict[str, str]]:
+        """Pairs with the passage and the id of the document they are from: single questions of a language model, or
+        without one sentences with a gap. There are fewer where the documents do not give as many."""
+        made = synthesize(
+            self.documents,
+            num_pairs,
+            judge=self.judge,
+            kinds=["cloze" if self.judge is None else "single"],
+            styles=["plain"],
+            ledger=self.ledger,
+            seed=self.seed,
+        )
+        return [
+            {
+                "question": sample.user_input or "",
+                "answer": sample.references[0],
+                "context": (sample.reference_contexts or [""])[0],
+                "source": next(iter(sample.relevance or {})),
+            }
+            for sample in made.samples
+        ]

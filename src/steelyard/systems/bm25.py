@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.errors import InputError, MissingExtra
 from ..text.tokens import content_words, stem
-from .chunks import Passages, Results
+from .chunks import ChunkedCorpus, Results
 
 
 def library() -> ModuleType:
@@ -45,7 +45,7 @@ class BM25:
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1={k1}, b={b}: expected k1 of at least 0 and b from 0 to 1")
         self.name, self.language = name, language
-        self._passages = Passages(corpus, chunk, overlap)
+        self._passages = ChunkedCorpus(corpus, chunk, overlap)
         self._order = [chunk.id for chunk in self._passages.chunks]
         self._index = bm25s.BM25(k1=k1, b=b, method="lucene")
         terms = [self._terms(chunk.text) for chunk in self._passages.chunks]

@@ -24,7 +24,7 @@ Out = TypeVar("Out")
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 
 
-class Called(NamedTuple, Generic[Out]):
+class CallResult(NamedTuple, Generic[Out]):
     """What became of one input: a result or an error, the seconds of the last attempt, and how many there were."""
 
     at: int
@@ -34,14 +34,14 @@ class Called(NamedTuple, Generic[Out]):
     attempts: int
 
 
-class Patience(NamedTuple):
+class CallPolicy(NamedTuple):
     """How many calls at once, how long each may take, and how often a failed one is made again."""
 
     workers: int = 1
     deadline: float | None = None
     retries: int = 0
 
-    def checked(self) -> Patience:
+    def checked(self) -> CallPolicy:
         """Itself, or InputError."""
         if not isinstance(self.workers, int) or self.workers < 1:
             raise InputError(f"workers must be at least 1, not {self.workers!r}")
@@ -52,11 +52,13 @@ class Patience(NamedTuple):
         return self
 
 
-PLAIN = Patience()
+PLAIN = CallPolicy()
 """One after the other, however long it takes, once."""
 
 
-def call_all(inputs: Sequence[In], call: Callable[[In], Out], patience: Patience = PLAIN) -> Iterator[Called[Out]]:
+def call_all(
+    inputs: Sequence[In], call: Callable[[In], Out], patience: CallPolicy = PLAIN
+) -> Iterator[CallResult[Out]]:
     """Call a function on every input; results as they come, in no particular order.
 
     An awaitable result is awaited. AskFailed of a kind that no retry can mend (``rejected``, ``unauthorized``, …) is
@@ -84,7 +86,7 @@ def _again(error: Exception, attempts: int, retries: int) -> float | None:
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempts - 1))
 
 
-def _in_turn(inputs: Sequence[In], call: Callable[[In], Out], retries: int) -> Iterator[Called[Out]]:
+def _in_turn(inputs: Sequence[In], call: Callable[[In], Out], retries: int) -> Iterator[CallResult[Out]]:
     for at, one in enumerate(inputs):
         attempts, pause = 0, 0.0
         while True:
@@ -101,9 +103,9 @@ def _in_turn(inputs: Sequence[In], call: Callable[[In], Out], retries: int) -> I
                 if again is not None:
                     pause = again
                     continue
-                yield Called(at, None, error, time.perf_counter() - started, attempts)
+                yield CallResult(at, None, error, time.perf_counter() - started, attempts)
             else:
-                yield Called(at, result, None, time.perf_counter() - started, attempts)
+                yield CallResult(at, result, None, time.perf_counter() - started, attempts)
             break
 
 
@@ -149,14 +151,14 @@ class _Attempt(Generic[Out]):
 class _Crew(Generic[In, Out]):
     """Threads that call, watched by the caller's own."""
 
-    def __init__(self, inputs: Sequence[In], call: Callable[[In], Out], patience: Patience) -> None:
+    def __init__(self, inputs: Sequence[In], call: Callable[[In], Out], patience: CallPolicy) -> None:
         self.inputs, self.call, self.patience = inputs, call, patience
         self.done: SimpleQueue[_Attempt[Out]] = SimpleQueue()
         self.fresh = iter(range(len(inputs)))
         self.later: list[tuple[float, int, int]] = []
         self.live: dict[int, _Attempt[Out]] = {}
 
-    def results(self) -> Iterator[Called[Out]]:
+    def results(self) -> Iterator[CallResult[Out]]:
         more = True
         while more or self.live or self.later:
             while more and len(self.live) < self.patience.workers:
@@ -174,7 +176,7 @@ class _Crew(Generic[In, Out]):
                         heappush(self.later, (time.perf_counter() + pause, attempt.at, attempt.number + 1))
                         continue
                 result = attempt.result if error is None else None
-                yield Called(attempt.at, result, error, attempt.seconds, attempt.number)
+                yield CallResult(attempt.at, result, error, attempt.seconds, attempt.number)
 
     def _begin(self, at: int, number: int) -> None:
         attempt = self.live[at] = _Attempt(at, number)

@@ -62,7 +62,7 @@ def _word_start(text: str, at: int, end: int) -> int:
     return next((spot for spot in range(at, end) if text[spot - 1].isspace()), end)
 
 
-class Passages:
+class ChunkedCorpus:
     """The chunks of a corpus, in its order; without ``size`` every document is one, under its own id.
 
     The n-th chunk of document d is ``d#n``, from 0.

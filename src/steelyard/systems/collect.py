@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from ..core.async_bridge import wait
 from ..core.errors import InputError, WrongType, reason_of
-from ..core.progress import Tally
+from ..core.progress import PartProgress
 from ..core.records import Json, Sample, Span, Usage
 from ..core.wording import pluralize
 from .adapters import BATCH, alone, caller_of, method
-from .call_pool import PLAIN, Called, Patience, call_all
+from .call_pool import PLAIN, CallPolicy, CallResult, call_all
 from .hits import Hit
-from .output_cache import Keeping
+from .output_cache import OutputCache
 from .outputs import Output, answer_of, output_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _quantile(seconds: Sequence[float], share: float) -> float:
     return round(float(np.quantile(seconds, share)), 5)
 
 
-class Collected(NamedTuple):
+class CollectedOutputs(NamedTuple):
     """Samples with what the system gave, the reasons of those it failed on by row, notes, and what each stage took."""
 
     samples: list[Sample]
@@ -81,14 +81,14 @@ def collect(
     *,
     answerer: object = None,
     k: int = 10,
-    patience: Patience = PLAIN,
-    keeping: Keeping | None = None,
+    patience: CallPolicy = PLAIN,
+    keeping: OutputCache | None = None,
     texts: Mapping[str, str] | None = None,
     places: Mapping[str, Span] | None = None,
     need_ids: bool = False,
     measured: bool = False,
     progress: Progress | None = None,
-) -> Collected:
+) -> CollectedOutputs:
     """Ask a system every sample's question, and an answerer with what was retrieved.
 
     Without ``answerer`` the answer is the system's own, if it gives one. Retrieved texts are the system's own, else
@@ -103,9 +103,9 @@ def collect(
             failed[row] = "no user_input"
     index = _spent(system)
     retrieving = _retrieving(system, k, patience, keeping, failed)
-    tally = retrieving.progress = Tally(progress)
+    tally = retrieving.progress = PartProgress(progress)
     outputs = retrieving.run([Item(row, one.user_input or "") for row, one in enumerate(samples) if row not in failed])
-    reading = _Reading(method(system, "context_text"), texts, places, k, need_ids=need_ids)
+    reading = _SampleUpdates(method(system, "context_text"), texts, places, k, need_ids=need_ids)
     found: dict[int, Sample] = {}
     for row, output in sorted(outputs.items()):
         try:
@@ -135,7 +135,7 @@ def collect(
     if broken:
         held = pluralize(broken, "result")
         notes.append(f"{held} held halves of surrogate pairs, which became question marks")
-    return Collected([found.get(row, one) for row, one in enumerate(samples)], failed, notes, stages)
+    return CollectedOutputs([found.get(row, one) for row, one in enumerate(samples)], failed, notes, stages)
 
 
 def _spent(system: object) -> Usage:
@@ -145,14 +145,20 @@ def _spent(system: object) -> Usage:
     return taken if isinstance(taken, Usage) else Usage()
 
 
-def _retrieving(system: object, k: int, patience: Patience, keeping: Keeping | None, failed: dict[int, str]) -> _Work:
+def _retrieving(
+    system: object, k: int, patience: CallPolicy, keeping: OutputCache | None, failed: dict[int, str]
+) -> _StageCalls:
     caller = caller_of(system)
     many = caller.many
     together = None if many is None else (lambda items: many([item.question for item in items], k))
-    return _Work(f"k={k}", lambda item: caller.one(item.question, k), together, output_of, patience, keeping, failed)
+    return _StageCalls(
+        f"k={k}", lambda item: caller.one(item.question, k), together, output_of, patience, keeping, failed
+    )
 
 
-def _answering(answerer: object, patience: Patience, keeping: Keeping | None, failed: dict[int, str]) -> _Work:
+def _answering(
+    answerer: object, patience: CallPolicy, keeping: OutputCache | None, failed: dict[int, str]
+) -> _StageCalls:
     one, many = method(answerer, "answer"), method(answerer, "answer_batch")
     if one is None and many is None and callable(answerer):
         one = answerer
@@ -164,7 +170,7 @@ def _answering(answerer: object, patience: Patience, keeping: Keeping | None, fa
     together = None
     if many is not None:
         together = partial(_many_answers, many)
-    return _Work(
+    return _StageCalls(
         "answer", lambda item: answer(item.question, item.context), together, _answer, patience, keeping, failed
     )
 
@@ -177,7 +183,7 @@ def _answer(result: object) -> Output:
     return result if isinstance(result, Output) else Output(answer=answer_of(result))
 
 
-class _Work:
+class _StageCalls:
     """One stage: calls that are made, kept outputs that spare them, and failures by row."""
 
     def __init__(
@@ -186,8 +192,8 @@ class _Work:
         one: Callable[[Item], object],
         many: Callable[[Sequence[Item]], object] | None,
         read: Callable[[object], Output],
-        patience: Patience,
-        keeping: Keeping | None,
+        patience: CallPolicy,
+        keeping: OutputCache | None,
         failed: dict[int, str],
     ) -> None:
         self.label, self.one, self.many, self.read = label, one, many, read
@@ -222,7 +228,7 @@ class _Work:
         batches = [items[at : at + BATCH] for at in range(0, len(items), BATCH)]
         deadline = None if self.patience.deadline is None else self.patience.deadline * BATCH
         left: list[Item] = []
-        for called in call_all(batches, many, Patience(self.patience.workers, deadline)):
+        for called in call_all(batches, many, CallPolicy(self.patience.workers, deadline)):
             batch = batches[called.at]
             self._count(called)
             results = called.result
@@ -251,7 +257,7 @@ class _Work:
         self.outputs[item.row] = output
         return True
 
-    def _count(self, called: Called[object]) -> None:
+    def _count(self, called: CallResult[object]) -> None:
         self.stage.calls += called.attempts
         self.stage.retried += called.attempts - 1
 
@@ -279,7 +285,7 @@ class _Work:
             self.keeping.put(output, self.label, item.question, item.context, seconds=seconds)
 
 
-class _Reading:
+class _SampleUpdates:
     """Puts outputs into samples: ids at their best rank, contexts, and where these stand in their sources."""
 
     def __init__(

@@ -14,7 +14,7 @@ from ..core.requests import Flow, embed
 from ..models.cell import Cell
 from ..models.embedder import Embedder, embedder_of
 from ..models.engine import Engine
-from .chunks import Passages, Results
+from .chunks import ChunkedCorpus, Results
 
 _TEXTS = 64
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -41,7 +41,7 @@ class Dense:
         name: str = "dense",
     ) -> None:
         self.name, self.embedder, self.usage, self._untold = name, embedder_of(embedder), Usage(), Usage()
-        self._passages, self._prefix, self._ledger = Passages(corpus, chunk, overlap), prefix, ledger
+        self._passages, self._prefix, self._ledger = ChunkedCorpus(corpus, chunk, overlap), prefix, ledger
         self._order = np.argsort(np.argsort(np.array([chunk.id for chunk in self._passages.chunks], dtype=object)))
         self._vectors = self._embedded([passage_prefix + chunk.text for chunk in self._passages.chunks])
 

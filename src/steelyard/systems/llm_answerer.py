@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ..core.requests import Flow, Prompt, Text, ask
 from ..models.cell import Cell
-from ..models.cost_estimate import Reckoning
+from ..models.cost_estimate import CostEstimate
 from ..models.engine import Engine
 from ..models.judge import LLMJudge, judge_of
 from .outputs import Output
@@ -76,7 +76,7 @@ class LLMAnswerer:
             found[at] = result.error or Output(answer=answers[at], usage=result.usage)
         return found
 
-    def reckon(self, questions: Sequence[str], contexts: Sequence[str]) -> Reckoning:
+    def estimate_cost(self, questions: Sequence[str], contexts: Sequence[str]) -> CostEstimate:
         """What the answers would take, without asking."""
         return self._engine().estimate(self._cells(questions, contexts, {}))
 

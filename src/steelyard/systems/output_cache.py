@@ -16,7 +16,7 @@ from .outputs import Output
 _SHAPE = b"output of a system"
 
 
-class Keeping:
+class OutputCache:
     """The outputs of one system in one run. ``identity`` says all that is known to change them."""
 
     def __init__(self, ledger: Ledger, identity: str, *, offline: bool = False) -> None:

@@ -25,7 +25,7 @@ _SEED = 5
 _SLICE = 4096
 
 
-class Pair(NamedTuple):
+class DuplicatePair(NamedTuple):
     """Two texts by their ids, and how alike they are: 1 for equal."""
 
     first: str
@@ -33,16 +33,16 @@ class Pair(NamedTuple):
     likeness: float
 
 
-def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[Pair]:
+def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[DuplicatePair]:
     """The pairs of texts that are equal or near duplicates, in the order of their second text.
 
     A text is paired with the first of its equals alone, so that a boilerplate text of n copies makes n - 1 pairs.
 
     >>> duplicates({"a": "Who built the tower?", "b": "who built the  tower", "c": "When was it lit?"})
-    [Pair(first='a', second='b', likeness=1.0)]
+    [DuplicatePair(first='a', second='b', likeness=1.0)]
     """
     firsts: dict[str, str] = {}
-    pairs: list[tuple[int, Pair]] = []
+    pairs: list[tuple[int, DuplicatePair]] = []
     rank = {key: at for at, key in enumerate(texts)}
     grams: dict[str, Grams] = {}
     for key, text in texts.items():
@@ -50,13 +50,13 @@ def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[Pair]:
         if not plain:
             continue
         if (first := firsts.setdefault(plain, key)) != key:
-            pairs.append((rank[key], Pair(first, key, 1.0)))
+            pairs.append((rank[key], DuplicatePair(first, key, 1.0)))
         else:
             grams[key] = grams_of(plain)
     for first, second in _candidates(grams):
         alike = likeness(grams[first], grams[second])
         if alike >= least:
-            pairs.append((rank[second], Pair(first, second, alike)))
+            pairs.append((rank[second], DuplicatePair(first, second, alike)))
     return [pair for _, pair in sorted(pairs, key=lambda item: (item[0], rank[item[1].first]))]
 
 

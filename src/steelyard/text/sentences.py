@@ -48,7 +48,7 @@ _WINDOW = 80
 """Characters before and after a point that are looked at; without a bound, long paragraphs take quadratic time."""
 
 
-class Place(NamedTuple):
+class SentencePlace(NamedTuple):
     """Where a sentence stands in its text: ``text[start:end]``."""
 
     start: int
@@ -72,38 +72,38 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-def sentence_spans(text: str) -> list[Place]:
+def sentence_spans(text: str) -> list[SentencePlace]:
     """The places of the sentences of a text; see ``sentences``.
 
     >>> sentence_spans(" One. Two.")
-    [Place(start=1, end=5), Place(start=6, end=10)]
+    [SentencePlace(start=1, end=5), SentencePlace(start=6, end=10)]
     """
-    places: list[Place] = []
+    places: list[SentencePlace] = []
     for start, end in _paragraphs(text):
         at = start
         for stop in _STOP.finditer(text, start, end):
             if stop.start() > at and _ends(text, stop, at, end):
-                places.append(Place(at, stop.end()))
+                places.append(SentencePlace(at, stop.end()))
                 at = stop.end()
-        places.append(Place(at, end))
+        places.append(SentencePlace(at, end))
     return _with_words(text, [_trimmed(text, place) for place in places])
 
 
-def _paragraphs(text: str) -> list[Place]:
+def _paragraphs(text: str) -> list[SentencePlace]:
     """Stretches that no sentence crosses: lines, joined where a line plainly continues the one before it."""
-    paragraphs: list[Place] = []
+    paragraphs: list[SentencePlace] = []
     for line in _LINE.finditer(text):
         if not line[0].strip():
             continue
-        start, end = _trimmed(text, Place(*line.span()))
+        start, end = _trimmed(text, SentencePlace(*line.span()))
         if paragraphs and _continues(text, paragraphs[-1], start, end):
-            paragraphs[-1] = Place(paragraphs[-1].start, end)
+            paragraphs[-1] = SentencePlace(paragraphs[-1].start, end)
         else:
-            paragraphs.append(Place(start, end))
+            paragraphs.append(SentencePlace(start, end))
     return paragraphs
 
 
-def _continues(text: str, before: Place, start: int, end: int) -> bool:
+def _continues(text: str, before: SentencePlace, start: int, end: int) -> bool:
     gap = text[before.end : start].replace("\r\n", "\n")
     one_break = len(gap.strip(" \t")) == 1
     return (
@@ -146,29 +146,29 @@ def _ends_after(sentence: str, following: str) -> bool:
     return True
 
 
-def _trimmed(text: str, place: Place) -> Place:
+def _trimmed(text: str, place: SentencePlace) -> SentencePlace:
     start, end = place
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    return Place(start, end)
+    return SentencePlace(start, end)
 
 
-def _with_words(text: str, places: list[Place]) -> list[Place]:
+def _with_words(text: str, places: list[SentencePlace]) -> list[SentencePlace]:
     """Marks without a letter or digit (a rule, a lone quote) go with the sentence before them, or after them."""
-    kept: list[Place] = []
+    kept: list[SentencePlace] = []
     pending: int | None = None
     for start, end in places:
         if start == end:
             continue
         if any(map(str.isalnum, text[start:end])):
-            kept.append(Place(start if pending is None else pending, end))
+            kept.append(SentencePlace(start if pending is None else pending, end))
             pending = None
         elif kept:
-            kept[-1] = Place(kept[-1].start, end)
+            kept[-1] = SentencePlace(kept[-1].start, end)
         elif pending is None:
             pending = start
     if not kept and pending is not None:
-        kept.append(_trimmed(text, Place(pending, len(text))))
+        kept.append(_trimmed(text, SentencePlace(pending, len(text))))
     return kept

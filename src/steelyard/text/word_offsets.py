@@ -13,8 +13,7 @@ from typing import NamedTuple
 from .english_lexicon import CLITICS, NUMERALS
 from .numbers import by_value
 from .scripts import graphemes
-from .stopwords import ENGLISH
-from .tokens import stem
+from .tokens import ENGLISH, stem
 
 _ASCII = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[A-Za-z]+")
 _SHAPE = re.compile(r"d+(?:[.,]d+)*|[am]+|(?:um*)+")

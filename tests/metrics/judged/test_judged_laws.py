@@ -302,8 +302,8 @@ def test_the_shelf_knows_the_names_of_others() -> None:
     """Names of ragas, deepeval and dingo find ours, and those of 0-10 tools are known as such."""
     found = {name: get_metric(f"judged.{name}").name for name in ("Faithfulness", "ContextualRecallMetric")}
     assert found == {"Faithfulness": "faithfulness", "ContextualRecallMetric": "context_recall"}
-    of_ten = ("Faithfulness", "AnswerRelevancy", "ContextRelevancy", "ContextRecall", "ContextPrecision")
-    assert {get_metric(f"LLMRAG{name}", way="judged").name for name in of_ten} == set(FIVE)
+    ten_point_aliases = ("Faithfulness", "AnswerRelevancy", "ContextRelevancy", "ContextRecall", "ContextPrecision")
+    assert {get_metric(f"LLMRAG{name}", way="judged").name for name in ten_point_aliases} == set(FIVE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -312,8 +312,8 @@ def test_every_judged_metric_is_documented(name: str) -> None:
     metric = judged()[name]
     assert len(metric.doc) > 100
     assert metric.source
-    assert metric.remedy
-    assert "\n" not in metric.remedy
+    assert metric.hint
+    assert "\n" not in metric.hint
     assert metric.revision >= 1
     assert set(metric.needs) <= set(Sample.__struct_fields__)
 

@@ -45,8 +45,8 @@ class Questions(Struct):
     embeds=True,
     source="Es, James, Espinosa-Anke, Schockaert 2023: RAGAS. arXiv:2309.15217, answer relevance",
     aliases=("response_relevancy", "ResponseRelevancy", "AnswerRelevancy", "AnswerRelevancyMetric"),
-    of_ten=("LLMRAGAnswerRelevancy",),
-    remedy="look at the prompt of the generator: answers evade the question or wander off it",
+    ten_point_aliases=("LLMRAGAnswerRelevancy",),
+    hint="look at the prompt of the generator: answers evade the question or wander off it",
 )
 def answer_relevancy(sample: Sample, *, strictness: Counting = 3) -> Flow:
     """Mean cosine between the question and ``strictness`` questions that the response answers, in [0, 1].

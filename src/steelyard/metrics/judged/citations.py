@@ -66,7 +66,7 @@ def _without_markers(sentence: str) -> str:
     needs=("response", "retrieved_contexts"),
     revision=1,
     source=ALCE,
-    remedy="look at the prompt of the generator: ask for a citation after each statement, from the passages given",
+    hint="look at the prompt of the generator: ask for a citation after each statement, from the passages given",
 )
 def citation_recall(sample: Sample) -> Flow:
     """``statements supported by what they cite / statements``, in [0, 1].
@@ -85,7 +85,7 @@ def citation_recall(sample: Sample) -> Flow:
     needs=("response", "retrieved_contexts"),
     revision=1,
     source=ALCE,
-    remedy="look at the prompt of the generator: it cites passages that do not support what is said",
+    hint="look at the prompt of the generator: it cites passages that do not support what is said",
 )
 def citation_precision(sample: Sample) -> Flow:
     """``citations that support their statement / citations``, in [0, 1].

@@ -27,8 +27,8 @@ RAGCHECKER = "Ru et al. 2024: RAGChecker. arXiv:2408.08067"
     revision=1,
     source=RAGAS,
     aliases=("Faithfulness", "FaithfulnessMetric"),
-    of_ten=("LLMRAGFaithfulness",),
-    remedy="look at generation: tell the model to answer from the passages alone, and lower its temperature",
+    ten_point_aliases=("LLMRAGFaithfulness",),
+    hint="look at generation: tell the model to answer from the passages alone, and lower its temperature",
 )
 def faithfulness(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``supported claims / claims`` of the response, in [0, 1]: does the answer rest on the passages?
@@ -61,7 +61,7 @@ def _holding(found: list[Finding]) -> int:
     revision=1,
     source="Min et al. 2023: FActScore. arXiv:2305.14251; claim precision and recall as in RAGChecker",
     aliases=("FactualCorrectness",),
-    remedy="read the unsupported claims: wrong facts point to retrieval or the model, missing ones to the prompt",
+    hint="read the unsupported claims: wrong facts point to retrieval or the model, missing ones to the prompt",
 )
 def factual_correctness(
     sample: Sample, *, mode: Literal["f1", "precision", "recall"] = "f1", beta: Positive = 1.0
@@ -113,7 +113,7 @@ def _check_weights(*, weights: str) -> None:
     source="ragas answer correctness: weighted F1 over classified claims and semantic similarity",
     aliases=("AnswerCorrectness",),
     may_embed=True,
-    remedy="read the claims listed as fp and fn: what is wrong, and what is missing",
+    hint="read the claims listed as fp and fn: what is wrong, and what is missing",
     check=_check_weights,
 )
 def answer_correctness(sample: Sample, *, weights: str = "0.75,0.25") -> Flow:
@@ -179,7 +179,7 @@ def _similarity(response: str, reference: str) -> Steps[float | None]:
     needs=("reference", "retrieved_contexts"),
     revision=1,
     source=RAGCHECKER,
-    remedy="look at retrieval: more passages, better chunks or another retriever",
+    hint="look at retrieval: more passages, better chunks or another retriever",
 )
 def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``reference claims that the contexts support / reference claims``, in [0, 1]: was all that is needed found?
@@ -201,7 +201,7 @@ def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     needs=("response", "reference", "retrieved_contexts"),
     revision=1,
     source=RAGCHECKER,
-    remedy="look at generation: the facts were retrieved, and the answer leaves them out",
+    hint="look at generation: the facts were retrieved, and the answer leaves them out",
 )
 def context_utilization(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``reference claims in contexts and response / reference claims in contexts``, in [0, 1]: was what was found used?
@@ -228,7 +228,7 @@ def context_utilization(sample: Sample, *, passages: Passages = "together") -> F
     aliases=("HallucinationMetric",),
     source=RAGCHECKER,
     higher_is_better=False,
-    remedy="look at generation: these claims come from the model, and they are wrong",
+    hint="look at generation: these claims come from the model, and they are wrong",
 )
 def hallucination(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``response claims that neither reference nor contexts support / response claims``, in [0, 1]; lower is better.
@@ -243,7 +243,7 @@ def hallucination(sample: Sample, *, passages: Passages = "together") -> Flow:
     revision=1,
     source=RAGCHECKER,
     higher_is_better=False,
-    remedy="look at retrieval: the model knows these facts, and the passages do not hold them",
+    hint="look at retrieval: the model knows these facts, and the passages do not hold them",
 )
 def self_knowledge(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``response claims that the reference supports and the contexts do not / response claims``, in [0, 1].
@@ -274,7 +274,7 @@ def _beyond_contexts(sample: Sample, passages: Passages, *, correct: bool) -> St
     source=f"{RAGCHECKER}, noise sensitivity",
     aliases=("NoiseSensitivity",),
     higher_is_better=False,
-    remedy="look at ranking and at the prompt: the model repeats wrong statements of the passages",
+    hint="look at ranking and at the prompt: the model repeats wrong statements of the passages",
 )
 def noise_sensitivity(
     sample: Sample, *, mode: Literal["relevant", "irrelevant"] = "relevant", passages: Passages = "together"

@@ -60,8 +60,8 @@ class Rating(Struct):
     revision=1,
     source="the mean of two differently worded relevance judges, as in NVIDIA's metrics for ragas",
     aliases=("context_relevance", "ContextRelevance", "ContextualRelevancyMetric", "contextual_relevancy"),
-    of_ten=("LLMRAGContextRelevancy",),
-    remedy="look at retrieval: fewer or better passages, a reranker, a cut-off on the score",
+    ten_point_aliases=("LLMRAGContextRelevancy",),
+    hint="look at retrieval: fewer or better passages, a reranker, a cut-off on the score",
 )
 def context_relevancy(
     sample: Sample,
@@ -129,8 +129,8 @@ def attribution_shape(contexts: int) -> type[Attributions]:
     revision=1,
     source=f"{RAGAS}; statements of the reference as in ragas' LLM context recall",
     aliases=("LLMContextRecall", "llm_context_recall", "ContextualRecallMetric", "contextual_recall"),
-    of_ten=("LLMRAGContextRecall",),
-    remedy="look at retrieval: more passages, better chunks or another retriever",
+    ten_point_aliases=("LLMRAGContextRecall",),
+    hint="look at retrieval: more passages, better chunks or another retriever",
 )
 def context_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``statements of the reference that the contexts support / statements``, in [0, 1]: was what is needed found?
@@ -195,8 +195,8 @@ class Usefulness(Struct):
     revision=1,
     source="ragas' LLM context precision: mean precision at the ranks of useful contexts",
     aliases=("LLMContextPrecisionWithReference", "ContextualPrecisionMetric", "contextual_precision"),
-    of_ten=("LLMRAGContextPrecision",),
-    remedy="look at ranking: a reranker, or a better score, brings useful passages to the top",
+    ten_point_aliases=("LLMRAGContextPrecision",),
+    hint="look at ranking: a reranker, or a better score, brings useful passages to the top",
 )
 def context_precision(
     sample: Sample,
@@ -271,7 +271,7 @@ class Extracts(Struct):
     needs=("user_input", "retrieved_contexts"),
     revision=1,
     source=f"{RAGAS}, context relevance",
-    remedy="look at retrieval: smaller chunks, fewer passages",
+    hint="look at retrieval: smaller chunks, fewer passages",
 )
 def sentence_relevancy(sample: Sample) -> Flow:
     """``sentences of the contexts that the question needs / sentences of the contexts``, in [0, 1].
@@ -333,7 +333,7 @@ class Entities(Struct):
     revision=1,
     source="ragas context entity recall",
     aliases=("ContextEntityRecall",),
-    remedy="look at retrieval: passages about these people, places and dates are missing",
+    hint="look at retrieval: passages about these people, places and dates are missing",
 )
 def context_entity_recall(sample: Sample) -> Flow:
     """``distinct entities of the reference that are among those of the contexts / distinct entities``, in [0, 1].

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...core.errors import InputError
 from ...core.records import Json, Sample, Undefined, Value
 from ...core.requests import Flow, Prompt, ask
-from ...core.validation import misfit
+from ...core.validation import validation_problem
 from ..registry import metric
 from .verdicts import Steps, judged
 
@@ -55,7 +55,7 @@ class Assignment(Struct):
     needs=("user_input", "response"),
     revision=1,
     source="Pradeep et al. 2024: AutoNuggetizer, TREC 2024 RAG track. arXiv:2411.09607",
-    remedy="read the vital nuggets that are missing: retrieved but not said, or never retrieved?",
+    hint="read the vital nuggets that are missing: retrieved but not said, or never retrieved?",
 )
 def nugget_recall(
     sample: Sample, *, score: Literal["weighted", "strict", "vital", "vital_strict"] = "weighted"
@@ -122,7 +122,7 @@ def _given(sample: Sample) -> list[Nugget] | None:
     try:
         nuggets = msgspec.convert(texts, list[Nugget], strict=True)
     except msgspec.ValidationError as error:
-        wrong = misfit(error, texts)
+        wrong = validation_problem(error, texts)
         words = f"expected a list of texts or of {{text, importance}}: {wrong.words}"
         raise InputError(words, field=wrong.below("nuggets")) from None
     return [one for one in nuggets if one.text.strip()]

@@ -29,7 +29,7 @@ class Preferred(Struct):
     needs=("user_input", "response"),
     revision=1,
     source="Zheng et al. 2023: MT-Bench. arXiv:2306.05685, pairwise judging in both orders",
-    remedy="read the losses",
+    hint="read the losses",
 )
 def preference(sample: Sample) -> Flow:
     """1 (win) if the judge prefers the response to ``metadata.other_response`` in both orders, 0 (loss) if it

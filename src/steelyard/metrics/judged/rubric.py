@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from ...core.errors import BadReply, InputError
 from ...core.records import Json, Sample, Undefined, Value
-from ...core.requests import Flow, Prompt, Weighed, ask, weigh
+from ...core.requests import Flow, Prompt, WithLogprobs, ask, ask_with_logprobs
 from ..registry import metric
 
 
@@ -79,7 +79,7 @@ def _check(*, criteria: str, scale: str, fields: str | None, **_: object) -> Non
     revision=2,
     source="Liu et al. 2023: G-Eval. arXiv:2303.16634, with the rating as a typed field",
     aliases=("g_eval", "GEval", "llm_judge"),
-    remedy="read the reasons of the lowest ratings",
+    hint="read the reasons of the lowest ratings",
     check=_check,
 )
 def rubric(
@@ -120,9 +120,9 @@ def rubric(
     told = {label: text for label, text in told.items() if text} | {"response": sample.response or ""}
     prompt = rating_prompt(preset.criteria, low, high, preset.levels if preset.scale == scale else "")
     if weighted and low >= 0:
-        found = yield from weigh(prompt, rating_shape(low, high), "rating", **told)
+        found = yield from ask_with_logprobs(prompt, rating_shape(low, high), "rating", **told)
     else:
-        found = Weighed((yield from ask(prompt, rating_shape(low, high), **told)))
+        found = WithLogprobs((yield from ask(prompt, rating_shape(low, high), **told)))
     reply, chances = found.reply, _on_scale(found.chances, low, high)
     if not low <= reply.rating <= high:
         raise BadReply("out_of_range", f"rating {reply.rating} on a scale from {low} to {high}")
@@ -190,7 +190,7 @@ class Declined(Struct):
     needs=("user_input", "response"),
     revision=1,
     source="accuracy of declining, as in SQuAD 2.0 (Rajpurkar et al. 2018, arXiv:1806.03822) over judged refusals",
-    remedy="split by answerable: false refusals point to retrieval, false answers to the prompt",
+    hint="split by answerable: false refusals point to retrieval, false answers to the prompt",
 )
 def abstention(sample: Sample) -> Flow:
     """1 if the response declined exactly where it should have, else 0; the mean is an accuracy.

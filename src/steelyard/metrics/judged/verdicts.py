@@ -67,7 +67,7 @@ class Support(Struct):
 
 @lru_cache(maxsize=256)
 def support_shape(sources: int) -> type[Support]:
-    """``Support`` whose numbers are those of the sources."""
+    """``PassageSupport`` whose numbers are those of the sources."""
     return msgspec.defstruct("Support", [("passages", passage_numbers(sources))], bases=(Support,))  # type: ignore[return-value]
 
 

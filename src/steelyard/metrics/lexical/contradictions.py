@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ...text.english_lexicon import NEGATIONS, PREFIXES, likeness
 from .passage_index import Window, any_within
-from .sentence_match import Laid
+from .sentence_match import SentenceMatch
 
 _AROUND = 12
 """Words around a window in which a negation or an opposite still belongs to it."""
@@ -34,7 +34,7 @@ class Flag(Struct, frozen=True, omit_defaults=True):
     instead: str = ""
 
 
-def mismatches(laid: Laid, window: Window) -> list[Flag]:
+def mismatches(laid: SentenceMatch, window: Window) -> list[Flag]:
     """All flags of a sentence, in the order of its words; ``window`` is the stretch of a passage that bears it best."""
     found = [
         *_numbers(laid, window),
@@ -46,7 +46,7 @@ def mismatches(laid: Laid, window: Window) -> list[Flag]:
     return sorted(found, key=lambda flag: (flag.start, flag.end))
 
 
-def _numbers(laid: Laid, window: Window) -> Iterator[Flag]:
+def _numbers(laid: SentenceMatch, window: Window) -> Iterator[Flag]:
     numbers = laid.passages.numbers
     for at, number in enumerate(laid.numbers):
         if number is None:
@@ -62,14 +62,14 @@ def _numbers(laid: Laid, window: Window) -> Iterator[Flag]:
             yield _flag(laid, "number word", at)
 
 
-def _other_unit(laid: Laid, at: int, places: Sequence[int]) -> str:
+def _other_unit(laid: SentenceMatch, at: int, places: Sequence[int]) -> str:
     """The unit that the passages have after a number, where the sentence has another."""
     unit = laid.stems[at + 1] if at + 1 < len(laid) else ""
     theirs = [word for place in places if (word := laid.passages.line[place + 1]) in _UNITS]
     return theirs[0] or "" if unit in _UNITS and theirs and unit not in theirs else ""
 
 
-def _other_number(laid: Laid, number: str, window: Window) -> str:
+def _other_number(laid: SentenceMatch, number: str, window: Window) -> str:
     """A number of as many digits near the window, which may be the right one."""
     wider = Window(window.first - _AROUND, window.last + _AROUND)
     return next(
@@ -82,7 +82,7 @@ def _other_number(laid: Laid, number: str, window: Window) -> str:
     )
 
 
-def names(laid: Laid) -> Iterator[Flag]:
+def names(laid: SentenceMatch) -> Iterator[Flag]:
     """Capitalised words that no passage holds; the first word of a sentence is capitalised anyway, and so is every
     word of a heading."""
     text, start = laid.words.text, laid.words.start
@@ -94,7 +94,7 @@ def names(laid: Laid) -> Iterator[Flag]:
             yield _flag(laid, "date" if laid.stems[at] in _MONTHS else "name", at)
 
 
-def _opposites(laid: Laid, window: Window) -> Iterator[Flag]:
+def _opposites(laid: SentenceMatch, window: Window) -> Iterator[Flag]:
     """Content words that are not near the window while their opposite is."""
     opposite = likeness().opposite
     line = laid.passages.line[max(0, window.first - _AROUND) : window.last + _AROUND + 1]
@@ -118,7 +118,7 @@ def _prefixed(stem: str) -> Iterator[str]:
             yield prefix + stem
 
 
-def _turned(laid: Laid) -> Iterator[Flag]:
+def _turned(laid: SentenceMatch) -> Iterator[Flag]:
     """Function words (before, more, up) whose opposite stands in their place, shortly before the same content word."""
     opposite, line = likeness().opposite, laid.passages.line
     core = set(laid.core)
@@ -135,7 +135,7 @@ def _turned(laid: Laid) -> Iterator[Flag]:
             yield _flag(laid, "opposite", at, found)
 
 
-def _negation(laid: Laid, window: Window) -> Iterable[Flag]:
+def _negation(laid: SentenceMatch, window: Window) -> Iterable[Flag]:
     """A negation in the sentence and none near the window."""
     said = [at for at in range(len(laid)) if negates(laid.forms, at)]
     around = laid.passages.forms(window, _AROUND)
@@ -154,7 +154,7 @@ def negates(forms: Sequence[str], at: int) -> bool:
     return forms[at] in NEGATIONS or (forms[at] == "t" and at > 0 and forms[at - 1].endswith("n"))
 
 
-def _flag(laid: Laid, kind: str, at: int, instead: str = "", *, through: int | None = None) -> Flag:
+def _flag(laid: SentenceMatch, kind: str, at: int, instead: str = "", *, through: int | None = None) -> Flag:
     start = laid.words.start[laid.first + at]
     end = laid.words.end[laid.first + (at if through is None else through)]
     return Flag(kind, laid.words.text[start:end], start, end, instead)

@@ -25,7 +25,7 @@ from ..registry import metric
 from .answer_overlap import compared
 from .answers import NO_REFERENCE
 from .functions import Aggregation
-from .support import Support, nothing_found, pooled, relevance, support, verbatim
+from .support import PassageSupport, nothing_found, pooled, relevance, support, verbatim
 
 NEEDS_GROUNDS = ("response", "retrieved_contexts")
 
@@ -111,7 +111,7 @@ def _reduced(
     needs=NEEDS_GROUNDS,
     revision=1,
     source="Steelyard; labels of BEGIN, Q2, WiCE, SummEdits and a set of claims with web passages",
-    remedy="look at generation: the answers say things that the passages do not",
+    hint="look at generation: the answers say things that the passages do not",
 )
 def faithfulness(sample: Sample) -> Value:
     """The probability that people would call the response supported by the retrieved passages.
@@ -147,7 +147,7 @@ def faithfulness(sample: Sample) -> Value:
     needs=("user_input", "retrieved_contexts"),
     revision=1,
     source="Steelyard; labels of a set of claims with web passages",
-    remedy="look at retrieval: the passages are not about the question",
+    hint="look at retrieval: the passages are not about the question",
 )
 def context_relevancy(sample: Sample) -> Value:
     """Mean probability, over the retrieved passages, that people would call the passage relevant to the question.
@@ -167,7 +167,7 @@ def context_relevancy(sample: Sample) -> Value:
     revision=1,
     embeds=True,
     source="Steelyard; labels of a set of claims with web passages",
-    remedy="look at retrieval: the passages are not about the question",
+    hint="look at retrieval: the passages are not about the question",
 )
 def semantic_relevancy(sample: Sample) -> Flow:
     """``context_relevancy`` [lexical] with two more counts: the cosine of the question with the passage, and with the
@@ -217,7 +217,7 @@ _DECLINES = re.compile(
     needs=("user_input", "response"),
     revision=1,
     source="Steelyard",
-    remedy="look at the prompt of the generator: answers evade the question or wander off it",
+    hint="look at the prompt of the generator: answers evade the question or wander off it",
 )
 def answer_relevancy(sample: Sample) -> Value:
     """Share of the question's content words, weighted by how rare they are, that the response takes up.
@@ -243,7 +243,7 @@ def answer_relevancy(sample: Sample) -> Value:
     return Value(min(1.0, sum(weights[stem] for stem in found) / total), evidence)
 
 
-def _sentences(response: str, found: Sequence[Support]) -> list[Json]:
+def _sentences(response: str, found: Sequence[PassageSupport]) -> list[Json]:
     """The evidence of each sentence as plain JSON."""
     return [
         {

@@ -17,7 +17,7 @@ class Window(NamedTuple):
     last: int
 
 
-class Passages(NamedTuple):
+class PassageIndex(NamedTuple):
     """Retrieved passages as one line of stems, a gap (None) after each.
 
     ``bases`` has the first position of each passage, ``places`` the positions of each stem, ``numbers`` those of each
@@ -58,7 +58,7 @@ class Passages(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def passages_of(contexts: tuple[str, ...]) -> Passages:
+def passages_of(contexts: tuple[str, ...]) -> PassageIndex:
     """The passages, indexed; remembered, for several answers and metrics look at the same ones.
 
     >>> passages_of(("A boat. Two boats.", "A ship.")).places["boat"]
@@ -85,7 +85,7 @@ def passages_of(contexts: tuple[str, ...]) -> Passages:
     for stem in places:
         if len(stem) >= 4:
             begins.setdefault(stem[:4], []).append(stem)
-    return Passages(words, line, bases, places, numbers, begins)
+    return PassageIndex(words, line, bases, places, numbers, begins)
 
 
 def within(positions: Sequence[int], window: Window) -> Sequence[int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...text.english_lexicon import SMALL_TALK, likeness
 from ...text.word_offsets import Words
 from ...text.word_weights import weight
-from .passage_index import Passages, Window, any_within, within
+from .passage_index import PassageIndex, Window, any_within, within
 
 ALIKE = 0.7
 """What a word counts for whose like is in the passages (film for movie)."""
@@ -22,7 +22,7 @@ _MANY = 40
 """So many places of a word are looked at one by one; beyond, those before the word that follows."""
 
 
-class Match(NamedTuple):
+class WordMatch(NamedTuple):
     """Where a word of the sentence stands in the passages, what it counts for, and how it was found."""
 
     positions: list[int]
@@ -38,13 +38,13 @@ class Fragment(NamedTuple):
     position: int
 
 
-class Laid:
+class SentenceMatch:
     """One sentence over the passages.
 
     ``core`` are the words (by number) that carry content and are no small talk; ``weights`` is what their stems tell.
     """
 
-    def __init__(self, words: Words, first: int, last: int, passages: Passages) -> None:
+    def __init__(self, words: Words, first: int, last: int, passages: PassageIndex) -> None:
         self.words, self.first, self.passages = words, first, passages
         self.stems = words.stems[first:last]
         self.forms = words.forms[first:last]
@@ -66,24 +66,24 @@ class Laid:
     def __len__(self) -> int:
         return len(self.stems)
 
-    def _matches(self) -> dict[str, Match]:
+    def _matches(self) -> dict[str, WordMatch]:
         places, numbers = self.passages.places, self.passages.numbers
         alike = likeness().alike
-        matches: dict[str, Match] = {}
+        matches: dict[str, WordMatch] = {}
         for at in self.core:
             stem, number = self.stems[at], self.numbers[at]
             if stem in matches:
                 continue
             if number is not None and number in numbers:
-                matches[stem] = Match(numbers[number], 1.0, "number")
+                matches[stem] = WordMatch(numbers[number], 1.0, "number")
             elif stem in places:
-                matches[stem] = Match(places[stem], 1.0, "same")
+                matches[stem] = WordMatch(places[stem], 1.0, "same")
             elif number is None or not stem[0].isdigit():
                 others = [word for word in alike.get(stem, ()) if word in places]
                 if others:
-                    matches[stem] = Match(sorted(at for word in others for at in places[word]), ALIKE, "alike")
+                    matches[stem] = WordMatch(sorted(at for word in others for at in places[word]), ALIKE, "alike")
                 elif (kin := self._kin(stem)) is not None:
-                    matches[stem] = Match(places[kin[0]], KIN * kin[1], "kin")
+                    matches[stem] = WordMatch(places[kin[0]], KIN * kin[1], "kin")
         return matches
 
     def _kin(self, stem: str) -> tuple[str, float] | None:

@@ -18,7 +18,7 @@ import msgspec
 
 from ...core.errors import InputError
 from ...core.records import Json, Sample, Span, Undefined, Value
-from ...core.validation import misfit
+from ...core.validation import validation_problem
 from ...text.locate import Stretch, flatten, locate, shared
 from ..registry import metric
 
@@ -129,7 +129,7 @@ def _read(sample: Sample, name: str, kind: type[T]) -> T | None:
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
-        wrong = misfit(error, found)
+        wrong = validation_problem(error, found)
         raise InputError(f"sample {sample.id}: {wrong.words}", field=wrong.below(f"metadata.{name}")) from None
 
 

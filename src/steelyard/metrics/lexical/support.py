@@ -15,8 +15,8 @@ from msgspec import Struct
 from ...text.sentences import sentence_spans
 from ...text.word_offsets import words_in
 from .contradictions import Flag, mismatches, names
-from .passage_index import Passages, Window, passages_of, within
-from .sentence_match import Fragment, Laid
+from .passage_index import PassageIndex, Window, passages_of, within
+from .sentence_match import Fragment, SentenceMatch
 
 
 class Aligned(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Aligned(Struct, frozen=True):
     passage_end: int
 
 
-class Support(Struct, frozen=True):
+class PassageSupport(Struct, frozen=True):
     """One sentence of the response against the passages. ``counts`` are what the model weighs."""
 
     start: int
@@ -41,7 +41,7 @@ class Support(Struct, frozen=True):
     aligned: list[Aligned]
 
 
-def support(response: str, contexts: Sequence[str]) -> list[Support]:
+def support(response: str, contexts: Sequence[str]) -> list[PassageSupport]:
     """Each sentence of the response that has words, against all the passages.
 
     >>> one, = support("Ada was born in 1816.", ["Ada Lovelace (born 1815) was a mathematician."])
@@ -50,18 +50,18 @@ def support(response: str, contexts: Sequence[str]) -> list[Support]:
     """
     passages = passages_of(tuple(contexts))
     words = words_in(response)
-    found: list[Support] = []
+    found: list[PassageSupport] = []
     at = 0
     for start, end in sentence_spans(response):
         first = at
         while at < len(words) and words.start[at] < end:
             at += 1
         if at > first:
-            found.append(_support(Laid(words, first, at, passages), start, end))
+            found.append(_support(SentenceMatch(words, first, at, passages), start, end))
     return found
 
 
-def _support(laid: Laid, start: int, end: int) -> Support:
+def _support(laid: SentenceMatch, start: int, end: int) -> PassageSupport:
     length = len(laid)
     near, _ = laid.best_window(length + 4)
     wide, window = laid.best_window(2 * length + 8)
@@ -90,10 +90,10 @@ def _support(laid: Laid, start: int, end: int) -> Support:
         "heaviest_missing": max((laid.weights[laid.stems[at]] for at in laid.missing), default=0.0),
         "content": float(len(laid.weights)),
     }
-    return Support(start, end, length, " ".join(laid.stems), counts, flags, _aligned(laid, window, fragments))
+    return PassageSupport(start, end, length, " ".join(laid.stems), counts, flags, _aligned(laid, window, fragments))
 
 
-def _aligned(laid: Laid, window: Window, fragments: Sequence[Fragment]) -> list[Aligned]:
+def _aligned(laid: SentenceMatch, window: Window, fragments: Sequence[Fragment]) -> list[Aligned]:
     """Runs of two words and more by their longest fragment, other content words by their place in the window, or
     else by their first place anywhere."""
     pairs = {one.at + step: one.position + step for one in fragments if one.size > 1 for step in range(one.size)}
@@ -129,7 +129,7 @@ _SUMMED = (
 )
 
 
-def pooled(sentences: Sequence[Support]) -> dict[str, float]:
+def pooled(sentences: Sequence[PassageSupport]) -> dict[str, float]:
     """The counts of a whole response: shares of its weakest sentence, sums of what was found and missed as
     ``log(1 + sum)``, means over words, the heaviest missing word. Sentences without content words are left out where
     there are others.
@@ -143,12 +143,12 @@ def pooled(sentences: Sequence[Support]) -> dict[str, float]:
     return counts
 
 
-def verbatim(sentences: Sequence[Support]) -> bool:
+def verbatim(sentences: Sequence[PassageSupport]) -> bool:
     """Whether passages hold every sentence word for word."""
     return all(one.counts["copied"] == 1.0 for one in sentences)
 
 
-def nothing_found(sentences: Sequence[Support]) -> bool:
+def nothing_found(sentences: Sequence[PassageSupport]) -> bool:
     """Whether there are content words, and the passages hold none of them."""
     telling = [one.counts for one in sentences if one.counts["content"]]
     return bool(telling) and not any(one["frequent"] for one in telling)
@@ -167,10 +167,10 @@ def relevance(question: str, context: str) -> dict[str, float] | None:
     words, passages = words_in(question), passages_of((context,))
     if not len(words) or not passages.length:
         return None
-    return _relevance(Laid(words, 0, len(words), passages), passages)
+    return _relevance(SentenceMatch(words, 0, len(words), passages), passages)
 
 
-def _relevance(laid: Laid, passages: Passages) -> dict[str, float]:
+def _relevance(laid: SentenceMatch, passages: PassageIndex) -> dict[str, float]:
     length = len(laid)
     near, _ = laid.best_window(length + 4)
     wide, window = laid.best_window(2 * length + 8)

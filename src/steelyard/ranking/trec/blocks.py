@@ -2,7 +2,7 @@
 
 A block is a buffer of bytes; a field is where it starts and how many bytes it has, and a column of fields is two
 arrays. Every byte up to the space separates, as does nothing else (``#`` and quotes are text); in tab-separated
-files only tabs and line ends do. Whatever does not fit raises ``Odd``, and a careful reader goes over the file.
+files only tabs and line ends do. Anything else raises ``NeedsSlowParser``; then the line parser reads the file.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-class Odd(Exception):
+class NeedsSlowParser(Exception):
     """Something that only the careful reader can judge."""
 
 
-class Column(NamedTuple):
+class FieldColumn(NamedTuple):
     """One field of every line: where it starts in the buffer, and its size."""
 
     starts: IntArray
     sizes: IntArray
 
-    def part(self, rows: slice | IntArray | BoolArray) -> Column:
+    def part(self, rows: slice | IntArray | BoolArray) -> FieldColumn:
         """Some of the rows."""
-        return Column(self.starts[rows], self.sizes[rows])
+        return FieldColumn(self.starts[rows], self.sizes[rows])
 
 
 class Text:
@@ -60,12 +60,12 @@ class Text:
         text.buffer[ROOM : ROOM + len(data)] = data
         return text
 
-    def field(self, column: Column, row: int) -> bytes:
+    def field(self, column: FieldColumn, row: int) -> bytes:
         """One field."""
         start = int(column.starts[row])
         return bytes(self.buffer[start : start + int(column.sizes[row])])
 
-    def fields(self, column: Column) -> list[bytes]:
+    def fields(self, column: FieldColumn) -> list[bytes]:
         """All fields of a column."""
         ends = (column.starts + column.sizes).tolist()
         if len(ends) < 1000:
@@ -74,7 +74,7 @@ class Text:
         data = bytes(self.buffer)
         return [data[start:end] for start, end in zip(column.starts.tolist(), ends, strict=True)]
 
-    def hashes(self, column: Column) -> Words:
+    def hashes(self, column: FieldColumn) -> Words:
         """A 64-bit hash of each field; of fields up to eight bytes no two have the same."""
         starts, sizes = column
         mixed = self.words[starts] & LOW_BYTES[np.minimum(sizes, 8)]
@@ -98,7 +98,7 @@ def paired(queries: Words, docs: Words) -> Words:
 class Ids(Sequence[str]):
     """A column of ids that stay bytes in their buffer until one is asked for."""
 
-    def __init__(self, text: Text, column: Column) -> None:
+    def __init__(self, text: Text, column: FieldColumn) -> None:
         self.text, self.column = text, column
 
     @classmethod
@@ -110,7 +110,7 @@ class Ids(Sequence[str]):
         encoded = data.encode("utf-8")
         lengths = map(len, ids) if len(encoded) == len(data) else (len(one.encode("utf-8")) for one in ids)
         sizes = np.fromiter(lengths, np.int64, len(ids))
-        return cls(Text.of(encoded), Column(ROOM + np.cumsum(sizes) - sizes, sizes))
+        return cls(Text.of(encoded), FieldColumn(ROOM + np.cumsum(sizes) - sizes, sizes))
 
     def __len__(self) -> int:
         return len(self.column.starts)
@@ -135,13 +135,13 @@ class Ids(Sequence[str]):
 
 def columns_of(
     text: Text, end: int, fields: Sequence[int], width: int, *, more: bool = False, tabs: bool = False
-) -> list[Column]:
+) -> list[FieldColumn]:
     """Some fields of the lines of a buffer up to ``end``, the last line ended; Odd unless all have ``width`` fields.
 
     With ``more``, lines may have more fields, which are left out. Blank lines are no lines.
     """
     if end == ROOM:
-        return [Column(np.empty(0, np.int64), np.empty(0, np.int64))] * len(fields)
+        return [FieldColumn(np.empty(0, np.int64), np.empty(0, np.int64))] * len(fields)
     part = text.bytes[:end]  # with the room before the text, so that places in it are places in the buffer
     blank = ((part >= 9) & (part <= 13)) if tabs else part <= 32
     lines = int(np.count_nonzero(part == 10))
@@ -152,7 +152,7 @@ def columns_of(
     return _columns_of_any(part[ROOM:], blank[ROOM:], fields, width, more=more)
 
 
-def _regular_column(ends: IntArray, field: int, width: int) -> Column:
+def _regular_column(ends: IntArray, field: int, width: int) -> FieldColumn:
     """A field of lines whose fields end at every ``width``-th place."""
     if field:
         starts = ends[field - 1 :: width] + 1
@@ -160,12 +160,12 @@ def _regular_column(ends: IntArray, field: int, width: int) -> Column:
         starts = np.empty(len(ends) // width, dtype=np.int64)
         starts[0] = ROOM
         np.add(ends[width - 1 : -1 : width], 1, out=starts[1:])
-    return Column(starts, ends[field::width] - starts)
+    return FieldColumn(starts, ends[field::width] - starts)
 
 
 def _columns_of_any(
     part: NDArray[np.uint8], blank: BoolArray, fields: Sequence[int], width: int, *, more: bool
-) -> list[Column]:
+) -> list[FieldColumn]:
     """Columns where blanks may come in runs, and lines may be empty."""
     after_blank = np.concatenate(([True], blank[:-1]))
     starts = np.flatnonzero(~blank & after_blank)
@@ -175,8 +175,8 @@ def _columns_of_any(
     at = (upto - counts)[counts > 0]
     counts = counts[counts > 0]
     if (counts < width).any() or (not more and (counts > width).any()):
-        raise Odd
-    return [Column(starts[at + field] + ROOM, sizes[at + field]) for field in fields]
+        raise NeedsSlowParser
+    return [FieldColumn(starts[at + field] + ROOM, sizes[at + field]) for field in fields]
 
 
 def whole_text(read: Reader) -> tuple[Text, int]:
@@ -193,9 +193,9 @@ class Block(NamedTuple):
     """Lines of some whole queries, and the rows at which each query starts and the last one ends."""
 
     text: Text
-    queries: Column
-    docs: Column
-    scores: Column
+    queries: FieldColumn
+    docs: FieldColumn
+    scores: FieldColumn
     starts: IntArray
 
 
@@ -231,7 +231,7 @@ def _filled(text: Text, read: Reader, end: int) -> tuple[int, bool]:
     return end, False
 
 
-def groups_of(text: Text, queries: Column) -> IntArray:
+def groups_of(text: Text, queries: FieldColumn) -> IntArray:
     """The rows at which another query id begins, and the number of rows."""
     starts, sizes = queries
     if not len(starts):
@@ -250,7 +250,7 @@ def check_text(text: Text, end: int) -> None:
         try:
             text.buffer[ROOM:end].decode("utf-8")
         except UnicodeDecodeError:
-            raise Odd from None
+            raise NeedsSlowParser from None
 
 
 def _end_line(text: Text, end: int) -> int:

@@ -17,15 +17,15 @@ from ...core.records import Qrels, Run
 from ...io.ir_datasets import Collection, named
 from ...io.text_files import writing
 from ..dataframes import is_table, table_rows
-from ..join import Found, assemble, join
+from ..join import ScannedRun, assemble, join
 from ..policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
 from ..qrels import Judgements
 from ..rankings import Rankings
 from .blocks import (
     ROOM,
-    Column,
+    FieldColumn,
     Ids,
-    Odd,
+    NeedsSlowParser,
     Reader,
     Text,
     check_text,
@@ -37,10 +37,9 @@ from .blocks import (
     whole_queries,
     whole_text,
 )
-from .lines import Layout, Row, qrels_rows, run_rows, table_of
+from .lines import Layout, TrecLine, qrels_rows, run_rows, table_of
 from .numbers import numbers_of
-from .pieces import pieces_of
-from .scan import Ungrouped, scan_pieces, scan_run
+from .scan import Ungrouped, pieces_of, scan_pieces, scan_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,13 +104,13 @@ def load_rankings(
             found = _scanned(path, encoding, rows, policy, threads)
         except Ungrouped:
             found = scan_run(reader_of_chunks(_regrouped(reader_of(path, encoding))), rows, policy)
-    except Odd:
+    except NeedsSlowParser:
         table, repeated = _careful_run(path, encoding, duplicates, more=policy.trec)
         return _counted(join(table, judgements, policy), repeated)
     return assemble(rows, found, policy)
 
 
-def _scanned(path: Path, encoding: str, rows: Judgements, policy: Policy, threads: int | None) -> Found:
+def _scanned(path: Path, encoding: str, rows: Judgements, policy: Policy, threads: int | None) -> ScannedRun:
     """What a run file holds of the judgements, read in pieces where that is worth it."""
     if threads is None:
         threads = min(MOST_THREADS, os.cpu_count() or 1) if path.is_file() and path.stat().st_size >= LARGE else 1
@@ -141,26 +140,26 @@ def judgements_of(qrels: Qrels | Table | File, encoding: str) -> Judgements:
         path = find_qrels(path)
     try:
         return _fast_judgements(path, encoding)
-    except Odd:
+    except NeedsSlowParser:
         return Judgements.of_mapping(read_qrels(path, encoding=encoding))
 
 
 def _fast_judgements(path: Path, encoding: str) -> Judgements:
     text, end = whole_text(reader_of(path, encoding))
     if (first := re.compile(rb"\S.*").search(text.buffer, ROOM, end)) is None:
-        raise Odd
+        raise NeedsSlowParser
     layout = Layout.of(first[0])
     check_text(text, end)
     fields, width = ((0, 1, 2), 3) if layout.tabs else ((0, 2, 3), 4)
     columns = columns_of(text, end, fields, width, tabs=layout.tabs)
     queries, docs, grades = (column.part(slice(int(layout.header), None)) for column in columns)
     if not len(queries.starts):
-        raise Odd
+        raise NeedsSlowParser
     if layout.tabs and any(_has_blank_ends(text, column) for column in (queries, docs)):
-        raise Odd
+        raise NeedsSlowParser
     keys = np.sort(paired(text.hashes(queries), text.hashes(docs)))
     if (keys[1:] == keys[:-1]).any():  # a document judged twice, by all appearances
-        raise Odd
+        raise NeedsSlowParser
     groups = groups_of(text, queries)
     names = list(Ids(text, queries.part(groups[:-1])))
     known: list[str] = []
@@ -175,7 +174,7 @@ def _fast_judgements(path: Path, encoding: str) -> Judgements:
     return Judgements(known, starts, Ids(text, docs.part(order)), numbers_of(text, grades)[order])
 
 
-def _has_blank_ends(text: Text, column: Column) -> bool:
+def _has_blank_ends(text: Text, column: FieldColumn) -> bool:
     ends = (column.starts, column.starts + column.sizes - 1)
     return any(bool((text.bytes[places] <= 32).any()) for places in ends)
 
@@ -203,7 +202,7 @@ def read_run(
     more = compat == "trec_eval"
     try:
         return _fast_run(reader_of(Path(path), encoding), more=more)
-    except Odd:
+    except NeedsSlowParser:
         return _careful_run(Path(path), encoding, duplicates, more=more)[0]
 
 
@@ -219,7 +218,7 @@ def _fast_run(read: Reader, *, more: bool) -> dict[str, dict[str, float]]:
             table.setdefault(name.decode("utf-8"), {}).update(zip(docs[start:end], scores[start:end], strict=True))
         size += len(docs)
     if not size or sum(map(len, table.values())) < size:  # nothing, or a document twice
-        raise Odd
+        raise NeedsSlowParser
     return table
 
 
@@ -269,7 +268,7 @@ class _again:  # noqa: N801 - a function with two settings
     def __init__(self, where: Path | str, advice: str = "") -> None:
         self.where, self.advice = where, advice
 
-    def __call__(self, row: Row, first: int) -> InputError:
+    def __call__(self, row: TrecLine, first: int) -> InputError:
         message = f"document {row.doc!r} is in query {row.query!r} already, from line {first}{self.advice}"
         return InputError(message, path=self.where, line=row.line)
 

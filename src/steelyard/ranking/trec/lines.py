@@ -16,7 +16,7 @@ TSV_LINE = "query-id, corpus-id and score, separated by tabs"
 _BLANKS = bytes(max(byte, 32) for byte in range(256))
 
 
-class Row(NamedTuple):
+class TrecLine(NamedTuple):
     """A line of a run or of qrels, with its number."""
 
     line: int
@@ -46,16 +46,16 @@ class Layout(NamedTuple):
         return cls(tabs=False, header=False)
 
 
-def run_rows(path: Path, encoding: str, *, more: bool) -> Iterator[Row]:
+def run_rows(path: Path, encoding: str, *, more: bool) -> Iterator[TrecLine]:
     """The lines of a run file; ``more`` accepts columns after the sixth."""
     for line in _filled(path, encoding):
         fields = _words(line, path)
         if len(fields) < 6 or (len(fields) > 6 and not more):
             raise _misshapen(line, path, len(fields), f"6 ({RUN_LINE})")
-        yield Row(line.number, fields[0], fields[2], _value(fields[4], "score", path, line))
+        yield TrecLine(line.number, fields[0], fields[2], _value(fields[4], "score", path, line))
 
 
-def qrels_rows(path: Path, encoding: str) -> Iterator[Row]:
+def qrels_rows(path: Path, encoding: str) -> Iterator[TrecLine]:
     """The lines of a qrels file, TREC's or BEIR's."""
     layout = None
     for line in _filled(path, encoding):
@@ -75,11 +75,11 @@ def qrels_rows(path: Path, encoding: str) -> Iterator[Row]:
             if len(fields) != 4:
                 raise _misshapen(line, path, len(fields), f"4 ({QRELS_LINE}), or 3 ({TSV_LINE})")
             query, _, doc, grade = fields
-        yield Row(line.number, query, doc, _value(grade, "grade", path, line))
+        yield TrecLine(line.number, query, doc, _value(grade, "grade", path, line))
 
 
 def table_of(
-    rows: Iterable[Row], again: Callable[[Row, int], InputError] | None
+    rows: Iterable[TrecLine], again: Callable[[TrecLine, int], InputError] | None
 ) -> tuple[dict[str, dict[str, float]], int]:
     """``{query: {document: value}}``, and how many repeated documents gave way to their best value.
 

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from ..qrels import FloatArray
-from .blocks import LOW_BYTES, Column, Odd, Text, Words
+from .blocks import LOW_BYTES, FieldColumn, NeedsSlowParser, Text, Words
 
 HIGH_BYTES = ~LOW_BYTES[::-1]
 
 
-def numbers_of(text: Text, column: Column) -> FloatArray:
+def numbers_of(text: Text, column: FieldColumn) -> FloatArray:
     """The fields as numbers, each the double nearest to what is written; Odd where one is no number."""
     if not len(column.starts):
         return np.empty(0)
@@ -21,7 +21,7 @@ def numbers_of(text: Text, column: Column) -> FloatArray:
         return fixed
     width = int(column.sizes.max())
     if width > 64:
-        raise Odd
+        raise NeedsSlowParser
     row = np.dtype((np.void, width + 1))
     table = np.ndarray((len(text.buffer) - width,), row, text.buffer, strides=(1,))[column.starts]
     shown = table.view(np.uint8).reshape(-1, width + 1)
@@ -32,7 +32,7 @@ def numbers_of(text: Text, column: Column) -> FloatArray:
     except msgspec.DecodeError:  # not as JSON writes numbers: +1, .5, 1., inf, or no number at all
         decoded = [_number_or_odd(field) for field in text.fields(column)]
     if len(decoded) != len(column.starts):  # 2,5 is two numbers to JSON
-        raise Odd
+        raise NeedsSlowParser
     return np.fromiter(decoded, np.float64, len(decoded))
 
 
@@ -41,7 +41,7 @@ _NUMBERS = msgspec.json.Decoder(list[float])
 
 def _number_or_odd(field: bytes) -> float:
     if (value := number(field.decode("utf-8", "replace"))) is None:
-        raise Odd
+        raise NeedsSlowParser
     return value
 
 
@@ -73,7 +73,7 @@ def is_endless(text: str) -> bool:
 _ZEROS = np.uint64(0x3030303030303030)
 
 
-def _fixed_point(text: Text, column: Column) -> FloatArray | None:
+def _fixed_point(text: Text, column: FieldColumn) -> FloatArray | None:
     """Numbers that are digits with one and the same number of decimals, eight digits at once; None for others.
 
     Up to fifteen digits are an exact double and so is the power of ten: their quotient is the nearest double.

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, NamedTuple
 
 import numpy as np
 
-from ..join import Found, place, single
+from ...core.errors import InputError
+from ...io.text_files import BOM
+from ..join import ScannedRun, place, single
 from ..policy import Policy
 from ..qrels import BoolArray, FloatArray, IntArray, Judgements
-from .blocks import Block, Column, Ids, Odd, Reader, Text, Words, whole_queries
+from .blocks import BLOCK, Block, FieldColumn, Ids, NeedsSlowParser, Reader, Text, Words, whole_queries
 from .numbers import numbers_of
 
 _QUERY_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
 
-class Ungrouped(Odd):
+class Ungrouped(NeedsSlowParser):
     """The lines of a query are not together."""
 
 
-def scan_run(read: Reader, rows: Judgements, policy: Policy) -> Found:
+def scan_run(read: Reader, rows: Judgements, policy: Policy) -> ScannedRun:
     """What a run holds of the judgements; Odd where only the careful reader can tell."""
     return scan_pieces([read], rows, policy)
 
 
-def scan_pieces(reads: Sequence[Reader], rows: Judgements, policy: Policy, *, threads: int = 1) -> Found:
+def scan_pieces(reads: Sequence[Reader], rows: Judgements, policy: Policy, *, threads: int = 1) -> ScannedRun:
     """The same of a run in pieces, each of some whole queries."""
     scan = Scan(rows, policy)
     if threads > 1 and len(reads) > 1:
@@ -34,9 +38,9 @@ def scan_pieces(reads: Sequence[Reader], rows: Judgements, policy: Policy, *, th
     return together(rows, map(scan.piece, reads))
 
 
-def together(rows: Judgements, pieces: Iterable[Found]) -> Found:
+def together(rows: Judgements, pieces: Iterable[ScannedRun]) -> ScannedRun:
     """What the pieces of a run hold; Ungrouped where a query is in two of them."""
-    whole = Found.nothing(rows)
+    whole = ScannedRun.nothing(rows)
     unknown: dict[str, None] = {}
     empty = True
     for piece in pieces:
@@ -57,7 +61,7 @@ def together(rows: Judgements, pieces: Iterable[Found]) -> Found:
         whole.duplicates += piece.duplicates
         unknown.update(dict.fromkeys(piece.ignored))
     if empty:
-        raise Odd
+        raise NeedsSlowParser
     whole.ignored = list(unknown)
     return whole
 
@@ -67,11 +71,11 @@ class Scan:
 
     def __init__(self, rows: Judgements, policy: Policy) -> None:
         self.rows, self.policy = rows, policy
-        self.wanted, self.known = _Wanted(rows), _Known(rows.queries)
+        self.wanted, self.known = _JudgedDocuments(rows), _Known(rows.queries)
 
-    def piece(self, read: Reader) -> Found:
+    def piece(self, read: Reader) -> ScannedRun:
         """What some whole queries hold of the judgements; the run id is empty where there are none."""
-        found = Found.nothing(self.rows)
+        found = ScannedRun.nothing(self.rows)
         found.run_id = ""
         unknown: dict[bytes, None] = {}
         for block in whole_queries(read, more=self.policy.trec):
@@ -95,14 +99,14 @@ def _tag(block: Block) -> str:
     return block.text.buffer[after : block.text.buffer.index(b"\n", after)].split()[0].decode("utf-8")
 
 
-def _place_block(block: Block, queries: IntArray, wanted: _Wanted, found: Found, policy: Policy) -> None:
+def _place_block(block: Block, queries: IntArray, wanted: _JudgedDocuments, found: ScannedRun, policy: Policy) -> None:
     text, starts = block.text, block.starts
     docs, scores = block.docs, numbers_of(block.text, block.scores)
     hashes = text.hashes(docs)
     repeated = _repeated(text, docs, hashes, starts, scores)
     if len(repeated):
         if policy.duplicates == "error":
-            raise Odd
+            raise NeedsSlowParser
         kept = np.ones(len(scores), dtype=np.bool_)
         kept[repeated] = False
         found.duplicates += len(repeated)
@@ -130,7 +134,7 @@ def _place_block(block: Block, queries: IntArray, wanted: _Wanted, found: Found,
     found.tied[queries[scored]] = placed.tied[scored]
 
 
-def _repeated(text: Text, docs: Column, hashes: Words, starts: IntArray, scores: FloatArray) -> IntArray:
+def _repeated(text: Text, docs: FieldColumn, hashes: Words, starts: IntArray, scores: FloatArray) -> IntArray:
     """Rows whose document is in the query a second time, all but the one of the best score, ascending."""
     bits = np.uint64(len(starts).bit_length())
     group = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
@@ -160,9 +164,9 @@ class _Known:
         self.order = np.argsort(hashes)
         self.hashes = hashes[self.order]
         if (self.hashes[1:] == self.hashes[:-1]).any():  # one in 2^64
-            raise Odd
+            raise NeedsSlowParser
 
-    def find(self, text: Text, names: Column) -> IntArray:
+    def find(self, text: Text, names: FieldColumn) -> IntArray:
         """The judged query of each name, -1 for those that are none."""
         hashes = text.hashes(names)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
@@ -173,7 +177,7 @@ class _Known:
         return found
 
 
-class _Wanted:
+class _JudgedDocuments:
     """The judged documents, to be found among all: by a small table, then by key, then by their bytes."""
 
     def __init__(self, rows: Judgements) -> None:
@@ -187,10 +191,10 @@ class _Wanted:
         self.order = np.argsort(keys)
         self.keys = keys[self.order]
         if (self.keys[1:] == self.keys[:-1]).any():  # one in 2^64: two judged pairs with the same key
-            raise Odd
+            raise NeedsSlowParser
 
     def find(
-        self, text: Text, docs: Column, hashes: Words, queries: IntArray, starts: IntArray
+        self, text: Text, docs: FieldColumn, hashes: Words, queries: IntArray, starts: IntArray
     ) -> tuple[IntArray, IntArray]:
         """Rows that hold a document judged for their query, and the rows of the judgements."""
         lines = np.flatnonzero(self.near[hashes >> self.shift])
@@ -210,3 +214,80 @@ class _Wanted:
 
 def _pair_keys(hashes: Words, query: IntArray) -> Words:
     return hashes ^ ((query + 1).astype(np.uint64) * _QUERY_MULTIPLIER)
+
+
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+
+
+class Piece(NamedTuple):
+    """Bytes ``start`` to ``end`` of a file: the lines of some whole queries that stand together."""
+
+    path: Path
+    start: int
+    end: int
+
+    def reader(self) -> Reader:
+        """Its bytes. The file is open only while they are read, as who reads may stop anywhere."""
+        place = self.start
+
+        def read(into: memoryview) -> int:
+            nonlocal place
+            wanted = min(len(into), self.end - place)
+            if not wanted:
+                return 0
+            with _opened(self.path) as file:
+                file.seek(place)
+                got = int(file.readinto(into[:wanted]))  # type: ignore[attr-defined]
+            place += got
+            return got
+
+        return read
+
+
+def pieces_of(path: Path, count: int) -> list[Piece]:
+    """A file in at most ``count`` pieces of about the same size; one piece or none where it cannot be cut.
+
+    A cut lies before a line whose query is another than that of the line before it. Packed files cannot be cut.
+    """
+    with _opened(path) as file:
+        size = file.seek(0, 2)
+        file.seek(0)
+        head = file.read(4)
+        if head.startswith(_PACKED):
+            return []
+        first = len(BOM) if head.startswith(BOM) else 0
+        cuts = [first]
+        for number in range(1, count):
+            cut = _cut(file, first + (size - first) * number // count, size)
+            if cut > cuts[-1]:
+                cuts.append(cut)
+    return [Piece(path, start, end) for start, end in zip(cuts, [*cuts[1:], size], strict=True) if end > start]
+
+
+def _cut(file: IO[bytes], near: int, size: int) -> int:
+    """The first offset from ``near`` on where a query begins; the end of the file where none does."""
+    before: bytes | None = None
+    for offset, line in _lines(file, near):
+        query = line.split(None, 1)[:1]
+        if query:
+            if before is not None and query[0] != before:
+                return offset
+            before = query[0]
+    return size
+
+
+def _lines(file: IO[bytes], near: int) -> Iterator[tuple[int, bytes]]:
+    """Whole lines that begin after ``near``, with their offsets."""
+    file.seek(near)
+    offset = near + len(file.readline(BLOCK))
+    while line := file.readline(BLOCK):
+        yield offset, line
+        offset += len(line)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        expected = "is a directory (expected a file)" if path.is_dir() else (error.strerror or str(error)).lower()
+        raise InputError(expected, path=path) from None
