@@ -21,7 +21,7 @@ from steelyard import get_metric
 from steelyard.cli.agreement import shown
 from steelyard.io.samples import read_samples
 from steelyard.judges.metric_agreement import agree
-from steelyard.metrics.lexical.support import passages_of
+from steelyard.metrics.lexical.passage_index import passages_of
 from steelyard.stats.logistic import model
 
 MODELS = ("correctness", "correctness_cosine", "faithfulness", "relevance", "relevance_cosine")

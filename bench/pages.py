@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "html"))
+sys.path.insert(0, str(ROOT))
 
-from made import made  # noqa: E402 - the data of the tests
+from tests.render.made import made  # noqa: E402 - the data of the tests
 
 from steelyard.render.html import page  # noqa: E402
 from steelyard.render.html_comparison import comparison_page  # noqa: E402
