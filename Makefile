@@ -1,4 +1,4 @@
-# make demo and make test set up all they need in .venv; nothing but Python 3.11+, make and pip is assumed.
+# make demo and make test install everything they need into .venv. They require Python 3.11+, make and pip.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -9,33 +9,33 @@ BIN    := $(VENV)/bin
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo ## weigh two retrievers and their answers on the corpus that ships
+demo: $(VENV)/.demo ## evaluate two retrievers and their answers on the bundled corpus
 	$(BIN)/steelyard demo --out steelyard-demo
 
-test: check      ## lint, types, tests, tested documentation
+test: check      ## run linter, type checker, tests and the examples in the documentation
 	$(BIN)/python -m pytest -n 2 --ignore tests/render --ignore tests/runs/test_ray_job.py
 	$(BIN)/python -m pytest tests/render
 	$(BIN)/python -m pytest tests/runs/test_ray_job.py
 
-check: $(VENV)/.dev ## ruff and the strict type checker
+check: $(VENV)/.dev ## run ruff and the strict type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.dev ## put the code in order
+format: $(VENV)/.dev ## format the code and fix lint errors
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## print our figures beside those of the peers that are installed
+bench: $(VENV)/.dev ## run the benchmarks, next to other tools if they are installed
 	$(BIN)/python -m bench
 
-golden: $(VENV)/.dev ## the ranking cases with trec_eval's own answers
+golden: $(VENV)/.dev ## compare ranking metrics with recorded output of trec_eval
 	$(BIN)/python -m pytest tests/metrics/ranking tests/ranking
 
-docs: $(VENV)/.dev ## write the generated parts of docs/ again
+docs: $(VENV)/.dev ## regenerate the generated pages in docs/
 	$(BIN)/python -m tests.docs.generated
 
-clean:           ## remove what make made
+clean:           ## remove all files that make created
 	rm -rf $(VENV) steelyard-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:

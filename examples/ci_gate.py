@@ -1,11 +1,11 @@
-"""The gate of a pull request: weigh the RAG of this repository, and refuse it where it became worse.
+"""A quality gate for pull requests: evaluate the RAG system of a repository and fail on a regression.
 
     python examples/ci_gate.py baseline     # on the main branch
     python examples/ci_gate.py current      # on the pull request
     steelyard compare baseline current --tolerance 0.02
 
-The last command's exit code is 0 where nothing became worse, 2 where something did, and 3 where the two cannot be
-compared; ``github-workflow.yml`` beside this file runs it in a workflow. Replace ``Rag`` by your own system.
+The last command exits with 0 if there is no regression, with 2 if there is one, and with 3 if the reports cannot be
+compared. ``github-workflow.yml`` in this folder runs these steps in a workflow. Replace ``Rag`` with your own system.
 """
 
 import sys
@@ -20,7 +20,7 @@ demo = load()
 
 
 class Rag(BM25):
-    """Stands for your system."""
+    """A placeholder for your system."""
 
     def answer(self, question, context):
         return Extractive().answer(question, context)

@@ -1,4 +1,4 @@
-"""A LangChain vector store, its retriever and a chain, weighed as they are.
+"""Evaluate a LangChain retriever and a LangChain chain without an adapter.
 
 pip install langchain-core
 python examples/langchain_retriever.py
@@ -16,7 +16,7 @@ from steelyard.runs.demo import load
 
 
 class Hashed(Embeddings):
-    """Stands for your embedding model: a hashed bag of words."""
+    """A placeholder for your embedding model: a hashed bag of words."""
 
     def embed_query(self, text):
         vector = [0.0] * 256
@@ -32,11 +32,11 @@ demo = load()
 store = InMemoryVectorStore(Hashed())
 store.add_documents([Document(text, metadata={"source": name}) for name, text in demo.corpus.items()])
 
-# A retriever: documents count by their metadata["source"]. It is asked for as many as the largest k needs.
+# A retriever. metadata["source"] is the document id. The largest k sets the number of requested results.
 rankings = steelyard.evaluate_retrieval(store.as_retriever(), demo.qrels, demo.queries, k_values=(1, 5))
 print(rankings)
 
-# A chain that answers: contexts and answer are read from its output.
+# A chain that answers. Steelyard reads the contexts and the answer from its output.
 chain = RunnablePassthrough.assign(context=(lambda given: given["input"]) | store.as_retriever()).assign(
     answer=RunnableLambda(lambda given: given["context"][0].page_content.split(". ")[0])
 )

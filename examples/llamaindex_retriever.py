@@ -1,4 +1,4 @@
-"""A LlamaIndex index, its retriever and its query engine, weighed as they are.
+"""Evaluate a LlamaIndex retriever and a LlamaIndex query engine without an adapter.
 
 pip install llama-index-core
 python examples/llamaindex_retriever.py
@@ -16,7 +16,7 @@ from steelyard.runs.demo import load
 
 
 class Hashed(BaseEmbedding):
-    """Stands for your embedding model: a hashed bag of words."""
+    """A placeholder for your embedding model: a hashed bag of words."""
 
     def _get_text_embedding(self, text):
         vector = [0.0] * 256
@@ -34,11 +34,11 @@ class Hashed(BaseEmbedding):
 demo = load()
 index = VectorStoreIndex([TextNode(id_=name, text=text) for name, text in demo.corpus.items()], embed_model=Hashed())
 
-# A retriever is asked for as many results as the largest k needs, whatever its own similarity_top_k.
+# A retriever. The largest k sets the number of requested results and overrides similarity_top_k.
 rankings = steelyard.evaluate_retrieval(index.as_retriever(), demo.qrels, demo.queries, k_values=(1, 5))
 print(rankings)
 
-# A query engine answers; its source nodes are the contexts.
+# A query engine that answers. Its source nodes are the contexts.
 engine = index.as_query_engine(llm=MockLLM(max_tokens=20), similarity_top_k=3)
 answers = steelyard.evaluate_system(engine, demo.samples[:10], ["context_recall", "recall@3", "answered"], k=3)
 print(answers)

@@ -1,4 +1,4 @@
-"""A whole RAG in twenty lines, weighed: retrieval, answers, intervals. No key, no network.
+"""A complete RAG system in twenty lines, and its evaluation. No key, no network.
 
 python examples/rag_in_20_lines.py
 """
@@ -16,7 +16,7 @@ documents = {
 
 
 class Rag:
-    """Finds documents, reads them, answers."""
+    """Retrieve documents and extract an answer from them."""
 
     def __init__(self):
         self.index, self.reader = BM25(documents), Extractive()

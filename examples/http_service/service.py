@@ -1,6 +1,6 @@
-"""A service that answers questions over HTTP, standing for yours.
+"""A question-answering service over HTTP, as a placeholder for your own.
 
-python service.py data      # writes the questions and documents of the example
+python service.py data      # writes the example questions and documents
 python service.py 8765 &
 steelyard run run.yaml
 """
@@ -21,11 +21,11 @@ index = BM25(corpus)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """POST {"q": question, "top": number}."""
+    """Answer ``POST {"q": question, "top": number}``."""
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        found = [{"ref": doc, "body": corpus[doc]} for doc, _ in index.search(asked["q"], asked["top"])]
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        found = [{"ref": doc, "body": corpus[doc]} for doc, _ in index.search(request["q"], request["top"])]
         answer = found[0]["body"].split("\n")[-1].split(". ")[0] if found else ""
         body = json.dumps({"data": {"text": answer, "docs": found}}).encode()
         self.send_response(200)
@@ -34,7 +34,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Quiet."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":
