@@ -81,7 +81,7 @@ def test_play_answers_by_hand() -> None:
     assert play(rule(), [{"verdict": "yes"}, BadReply("malformed", "cut")]) == Value(0.25)
     with pytest.raises(BadReply, match="wrong_schema"):
         play(rule(), [{"verdict": 3}])
-    with pytest.raises(AssertionError, match="no reply is left"):
+    with pytest.raises(AssertionError, match="no reply left"):
         play(rule(), [{"verdict": "yes"}])
 
 

@@ -34,14 +34,14 @@ class Outer(Struct):
         ({"share": 0}, "$.share", "expected a number above 0, found 0"),
         ({"share": 1.5}, "$.share", "expected a number of at most 1, found 1.5"),
         ({"inner": "a"}, "$.inner", "expected a list, found 'a'"),
-        ({"inner": [3]}, "$.inner[0]", "expected values by name, found 3"),
+        ({"inner": [3]}, "$.inner[0]", "expected a mapping, found 3"),
         ({"inner": [{"name": "a"}, {}]}, "$.inner[1]", "name is missing"),
         ({"inner": [{"name": "a", "nome": 1}]}, "$.inner[0]", "no such field 'nome'"),
-        ({"inner": [{"name": {"a": 1}}]}, "$.inner[0].name", "expected text, found values by name"),
+        ({"inner": [{"name": {"a": 1}}]}, "$.inner[0].name", "expected text, found a mapping"),
         ({"inner": [{"name": "a", "pair": [1]}]}, "$.inner[0].pair", "expected a list of 2, found a list of 1"),
         ({"inner": [{"name": "a", "pair": 1}]}, "$.inner[0].pair", "expected a list or nothing, found 1"),
         ({"inner": [{"name": "a", "marks": [1, 2, 3]}]}, "$.inner[0].marks", "expected a list of at most 2, found a list of 3"),
-        ([], "$", "expected values by name, found a list of 0"),
+        ([], "$", "expected a mapping, found a list of 0"),
     ],
 )  # fmt: skip
 def test_a_misfit_in_words(given: Any, place: str, words: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..core.errors import InputError, within
+from ..core.errors import InputError, check_range
 from .app import app
 from .options import Seed, StoreAt, check_apart, scale_of
 from .output import check_format, priced, print_plan
@@ -56,8 +56,8 @@ def drift(
     if dry_run and judge is None:
         raise InputError("--dry-run goes with --judge: without one nothing is asked")
     check_apart(out, [anchor, *([] if current is None else [current])])
-    within("tolerance", tolerance, 0)
-    within("alpha", alpha, 0, 1)
+    check_range("tolerance", tolerance, 0)
+    check_range("alpha", alpha, 0, 1)
     first = report_at(anchor, store=store or DEFAULT)
     given = read_labels(labels, scale=scale_of(scale)) if labels else None
     if judge is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.errors import InputError, within
+from ..core.errors import InputError, check_range
 from .app import app
 from .options import (
     By,
@@ -200,8 +200,8 @@ def _check(
         raise InputError(f"--jury {jury}: choose from {', '.join(RULES)}")
     prices(price)
     for name, share in shares.items():
-        within(name, share, 0, 1)
+        check_range(name, share, 0, 1)
     for name, amount in amounts.items():
-        within(name, amount, 0)
+        check_range(name, amount, 0)
     for name, count in counts.items():
-        within(name, count, 1)
+        check_range(name, count, 1)

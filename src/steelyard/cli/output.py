@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import InputError, within
+from ..core.errors import InputError, check_range
 
 if TYPE_CHECKING:
     from ..reports.report import Report
@@ -91,7 +91,7 @@ def prices(text: str | None) -> tuple[float, float] | None:
         price_in, price_out = (float(part) for part in text.split(","))
     except ValueError:
         raise InputError(f"--price {text}: expected IN,OUT, such as 0.15,0.6") from None
-    return within("price", price_in, 0), within("price", price_out, 0)
+    return check_range("price", price_in, 0), check_range("price", price_out, 0)
 
 
 def print_runs(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.errors import InputError, within
+from ..core.errors import InputError, check_range
 from .app import app
 from .options import By, Confidence, Encoding, Fields, Seed, check_apart, listed, pairs
 from .output import check_format, priced, print_plan
@@ -51,7 +51,7 @@ def prefer(
     from ..render import preference as render
 
     check_format(output_format, FORMATS)
-    within("max_failed", max_failed, 0, 1)
+    check_range("max_failed", max_failed, 0, 1)
     check_apart(out, systems)
     read, who = named(systems, pairs(field, "--field"), encoding), priced(judge, price)
     if dry_run:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..core.errors import InputError, within
+from ..core.errors import InputError, check_range
 from ..ranking.policy import Compat, Duplicates, Missing, Policy, Ties, Undefined
 from .app import app
 from .job_options import Job
@@ -69,8 +69,8 @@ def rank(
 ) -> int:
     """Weigh run files against judgements: everything trec_eval measures, with n and an interval."""
     check_format(output_format, FORMATS)
-    within("precision", precision, 0, 17)
-    within("buckets", buckets, 1)
+    check_range("precision", precision, 0, 17)
+    check_range("buckets", buckets, 1)
     job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=False)
     as_trec = output_format == "trec_eval"
     if as_trec:

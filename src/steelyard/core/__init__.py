@@ -1,1 +1,1 @@
-"""Records, errors and requests that every other room shares."""
+"""Records, errors and requests that every room shares."""

@@ -1,7 +1,7 @@
-"""Waiting for what is asynchronous, from code that is not: one event loop for the whole process, in its own thread.
+"""Run awaitables from synchronous code: one event loop for the whole process, in its own thread.
 
-Clients of other libraries hold on to the loop in which they were first used, so all awaitables of a process run in
-one; it works inside a running loop too, since that one is another.
+Client libraries bind to the loop in which they were first used, so all awaitables of a process run in one loop. The
+bridge also works when the caller is inside a running loop, because its own loop is a different one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _LOOPS: list[asyncio.AbstractEventLoop] = []
 
 
 def begin(awaitable: Awaitable[object]) -> Future[object]:
-    """Start an awaitable in the loop; the future can be waited for and cancelled from any thread."""
+    """Start an awaitable in the loop; any thread can wait for the returned future or cancel it."""
     return asyncio.run_coroutine_threadsafe(_awaited(awaitable), _loop())
 
 
 def wait(awaitable: Awaitable[object]) -> object:
-    """The result of an awaitable.
+    """Wait for an awaitable and return its result.
 
     >>> wait(asyncio.sleep(0, "done"))
     'done'
@@ -38,14 +38,14 @@ def _loop() -> asyncio.AbstractEventLoop:
     with _LOCK:
         if not _LOOPS:
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_live, args=(loop,), name="steelyard-loop", daemon=True)
+            thread = threading.Thread(target=_run_loop, args=(loop,), name="steelyard-loop", daemon=True)
             thread.start()
             _LOOPS.append(loop)
-            atexit.register(_end, loop, thread)
+            atexit.register(_stop_loop, loop, thread)
         return _LOOPS[0]
 
 
-def _live(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
@@ -56,6 +56,6 @@ def _live(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     loop.call_soon_threadsafe(loop.stop)
     thread.join(1.0)

@@ -1,16 +1,16 @@
-"""What can go wrong, named by whose fault it is.
+"""The exceptions of the package, one class for each cause.
 
-    SteelyardError              .exit_code 1: it could not run
-    ├── InputError              yours: a file, a row, a field, an argument (also a ValueError)
-    │   ├── UnknownName         no such metric, group, column: lists the nearest (also a LookupError)
-    │   └── InputErrors         several at once, each with its place
-    ├── WrongType               yours: an object of a kind that cannot be used here (also a TypeError)
-    ├── MissingExtra            the installation's: says what to install (also an ImportError)
-    ├── Stopped                 nobody's: a job was stopped or lost its workers, and can be gone on with
-    ├── AskFailed               the endpoint's, or a limit of yours: no reply to be had
-    └── BadReply                the judge's: a reply that cannot be used
+    SteelyardError              .exit_code 1: the command could not run
+    ├── InputError              the user's input: a file, a row, a field, an argument (also a ValueError)
+    │   ├── UnknownName         no such metric, group or column; lists the nearest names (also a LookupError)
+    │   └── InputErrors         several problems at once, each with its location
+    ├── WrongType               the user's argument: an object of an unsupported type (also a TypeError)
+    ├── MissingExtra            the installation: names the package to install (also an ImportError)
+    ├── Stopped                 a job was stopped or lost its workers; it resumes when it is started again
+    ├── AskFailed               the endpoint, or a limit set by the user: no reply was received
+    └── BadReply                the judge: its reply cannot be used
 
-``AskFailed`` and ``BadReply`` end one cell of a table as ``failed``; the others end the command.
+``AskFailed`` and ``BadReply`` mark one cell of a score table as ``failed``; the others end the command.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Amount = TypeVar("Amount", bound=float | None)
 
 
 class SteelyardError(Exception):
-    """The parent of all; never raised itself."""
+    """The base class of all errors of the package; never raised itself."""
 
     exit_code = 1
 
 
 class InputError(SteelyardError, ValueError):
-    """Bad input: what was found, where, and what was expected, in one line.
+    """Invalid input; the message states location, value found and value expected in one line.
 
     >>> str(InputError("score is not a number: 'high'", path="a.run", line=3, field="score"))
     "a.run:3: score: score is not a number: 'high'"
@@ -51,18 +51,18 @@ class InputError(SteelyardError, ValueError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        place = self.path or ""
+        location = self.path or ""
         if self.line is not None:
-            place = f"{place}:{self.line}" if place else f"line {self.line}"
-        return ": ".join(part for part in (place, self.field, self.message) if part)
+            location = f"{location}:{self.line}" if location else f"line {self.line}"
+        return ": ".join(part for part in (location, self.field, self.message) if part)
 
 
 class UnknownName(InputError, LookupError):
-    """A name that is on no list; the message carries the nearest names."""
+    """A name that does not exist; the message lists the nearest names that do."""
 
 
 class InputErrors(InputError):
-    """All problems of one input at once, one line each."""
+    """Several problems of one input, printed one a line."""
 
     def __init__(self, problems: Iterable[InputError]) -> None:
         self.problems: Sequence[InputError] = list(problems)
@@ -73,11 +73,11 @@ class InputErrors(InputError):
 
 
 class WrongType(SteelyardError, TypeError):
-    """An object of a kind that cannot be used here."""
+    """An argument of a type that the function does not support."""
 
 
 class MissingExtra(SteelyardError, ImportError):
-    """An optional dependency is absent.
+    """An optional dependency is not installed.
 
     >>> str(MissingExtra("bm25s", extra="systems"))
     "bm25s is not installed: pip install 'steelyard[systems]'"
@@ -88,11 +88,11 @@ class MissingExtra(SteelyardError, ImportError):
 
 
 class Stopped(SteelyardError):
-    """A job ended before it was done; started again, it goes on where it was left."""
+    """A job ended before it was complete; it resumes from its stored results when it is started again."""
 
 
 class AskFailed(SteelyardError):
-    """No reply: transport, rate limit, deadline, budget or ``--offline``. ``kind`` is a short stable word."""
+    """No reply: transport, rate limit, deadline, budget or ``--offline``. ``kind`` is a short word that is stable."""
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind, self.message = kind, message
@@ -103,7 +103,7 @@ class AskFailed(SteelyardError):
 
 
 class BadReply(SteelyardError):
-    """A reply that cannot be used (malformed, truncated, refusal, …). ``reply`` is the raw text, as evidence."""
+    """A reply that cannot be used (malformed, truncated, refusal, …). ``reply`` is its raw text, kept as evidence."""
 
     def __init__(self, kind: str, message: str, reply: str | None = None) -> None:
         self.kind, self.message, self.reply = kind, message, reply
@@ -114,27 +114,27 @@ class BadReply(SteelyardError):
 
 
 def reason_of(error: BaseException) -> str:
-    """An exception in one line: its type, its words, and where it arose.
+    """Describe an exception in one line: its type, its message, and the file and line that raised it.
 
     >>> reason_of(BadReply("empty", "the reply has no text"))
     'empty: the reply has no text'
     >>> reason_of(ValueError("no index:\\n  it is closed"))
     'ValueError: no index: it is closed'
     """
-    words = " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())
+    message = " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())
     if isinstance(error, AskFailed | BadReply):
-        return words
+        return message
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {words}{place}"
+    location = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{location}"
 
 
-def within(name: str, value: Amount, low: float, high: float | None = None) -> Amount:
-    """A finite number from ``low`` to ``high``, or InputError that says which number it is; None is no number.
+def check_range(name: str, value: Amount, low: float, high: float | None = None) -> Amount:
+    """Return ``value`` if it is a finite number from ``low`` to ``high``, or None; else raise InputError with its name.
 
-    >>> within("max_failed", 0.1, 0, 1)
+    >>> check_range("max_failed", 0.1, 0, 1)
     0.1
-    >>> within("budget", float("nan"), 0)
+    >>> check_range("budget", float("nan"), 0)
     Traceback (most recent call last):
     ...
     steelyard.core.errors.InputError: budget=nan: must be at least 0

@@ -1,7 +1,7 @@
 """The notation of metrics: ``name(parameter=value, …)@k``.
 
-The printed form is the identity of a metric: it holds the parameters that differ from their defaults, parses back
-to the same metric, and is the key everywhere (reports, command line, files). Parsing never evaluates anything.
+The printed form identifies a metric: it lists the parameters that differ from their defaults, parses back to the same
+metric, and is the key in reports, on the command line and in files. Parsing never evaluates code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Name(NamedTuple):
 
 
 def parse(text: str) -> Name:
-    """Read one metric name; raise InputError where the notation breaks.
+    """Parse one metric name; raise InputError if it does not follow the notation.
 
     >>> parse("ndcg(gain=exponential)@10")
     Name(base='ndcg', params={'gain': 'exponential', 'k': 10})
@@ -65,7 +65,7 @@ def parse(text: str) -> Name:
 
 
 def _value(text: str, at: int) -> tuple[Parameter, int]:
-    """The parameter value that begins at ``at``, and where it ends."""
+    """The parameter value that begins at index ``at``, and the index after it."""
     if number := _NUMBER.match(text, at):
         digits = number[0].strip()
         return (float(digits) if set(digits) & set(".eE") else int(digits)), number.end()
@@ -83,7 +83,7 @@ def _broken(text: str) -> InputError:
 
 
 def show(base: str, params: Mapping[str, Parameter]) -> str:
-    """Print a name so that ``parse`` reads it back.
+    """Format a metric name so that ``parse`` reads it back.
 
     >>> show("ndcg", {"gain": "exponential", "k": 10})
     'ndcg(gain=exponential)@10'

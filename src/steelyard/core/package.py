@@ -1,4 +1,4 @@
-"""What the package knows of itself: its data files, and which code belongs to it."""
+"""The data files that ship with the package, and a test for metrics that the package defines itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RESOURCES: Traversable = files(NAME) / "resources"
 
 
 def is_ours(rule: object) -> bool:
-    """Whether a rule of a metric is defined in this package, not in a user's file or another package.
+    """Whether this package defines the rule of a metric, rather than a user's file or another package.
 
     >>> from steelyard import get_metric
     >>> is_ours(get_metric("exact_match").rule), is_ours(lambda sample: 1.0)

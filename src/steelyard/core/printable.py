@@ -1,10 +1,10 @@
-"""Records that print themselves. The renderers load when something is printed."""
+"""A mixin for records that can print themselves; the renderers are imported when a record is printed."""
 
 from __future__ import annotations
 
 
 class Printable:
-    """A record whose text, Markdown and notebook forms are made by ``render``."""
+    """A record that ``render`` prints as text, Markdown or HTML."""
 
     __slots__ = ()
 
@@ -12,7 +12,7 @@ class Printable:
         return self.rendered("text")
 
     def rendered(self, form: str, *given: object, **options: object) -> str:
-        """The record in one of its forms: ``text``, ``markdown``, ``fragment`` (HTML for a notebook), ``page``."""
+        """Render the record as ``text``, ``markdown``, ``fragment`` (HTML for a notebook) or ``page``."""
         from ..render.records import rendered
 
         return rendered(self, form, *given, **options)

@@ -1,4 +1,4 @@
-"""Progress of work in parts: what was done before is added to what is told of the part at work."""
+"""Progress of a job that runs in parts: the counts of finished parts are added to those of the running part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Count(NamedTuple):
-    """What an engine tells of its progress."""
+    """The counts that an engine reports as progress."""
 
     done: int = 0
     undefined: int = 0
@@ -22,7 +22,7 @@ class Count(NamedTuple):
     cost: float | None = None
 
     def __add__(self, other: Count) -> Count:  # type: ignore[override]
-        """The counts of two runs together."""
+        """The sum of the counts of two runs."""
         return Count(
             self.done + other.done,
             self.undefined + other.undefined,
@@ -35,7 +35,7 @@ class Count(NamedTuple):
 
 
 class PartProgress:
-    """Progress of several runs, one after the other, as that of one: counts never fall."""
+    """Reports several consecutive runs as one: counts never fall."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -44,11 +44,11 @@ class PartProgress:
     def __call__(
         self, done: int, undefined: int, failed: int, calls: int, cached: int, tokens: int, cost: float | None
     ) -> None:
-        """Told by whoever does a part: the counts of that part alone."""
+        """Report the counts of the running part; the callback gets them with those of all finished parts."""
         self.now = self.before + Count(done, undefined, failed, calls, cached, tokens, cost)
         if self.progress is not None:
             self.progress(*self.now)
 
     def next_part(self) -> None:
-        """The part that was told of is done."""
+        """Mark the running part as finished."""
         self.before = self.now

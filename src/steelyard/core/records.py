@@ -1,7 +1,7 @@
-"""The nouns that every floor shares.
+"""The records that every room shares: samples, scores, estimates and usage.
 
-Rules of this file: records are frozen, hold plain data, know no files and no network, and round-trip through
-JSON. Undefined is not zero and failed is not wrong: a score carries its status, and a number carries its n.
+Rules of this file: records are frozen, hold plain data, use no files and no network, and round-trip through JSON.
+Undefined is not zero and failed is not wrong: a score has a status, and an estimate has its n.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct, field
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, float]]
-"""Judgements: ``{query: {document: grade}}``. Relevant means grade > 0."""
+"""Relevance judgments: ``{query: {document: grade}}``. A document is relevant if its grade is > 0."""
 
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
 """Rankings: ``{query: {document: score}}``. Higher scores rank first."""
@@ -22,18 +22,18 @@ Run: TypeAlias = Mapping[str, Mapping[str, float]]
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 else:
-    Json = object  # msgspec reads no recursive alias; anything that JSON holds decodes as it is
+    Json = object  # msgspec does not support recursive aliases; as object, any JSON value decodes unchanged
 Status: TypeAlias = Literal["ok", "undefined", "failed"]
 Way: TypeAlias = str
-"""How a quantity was measured: ``ranking``, ``lexical``, ``judged``, or the name of a judge of the user's own."""
+"""How a quantity was measured: ``ranking``, ``lexical``, ``judged``, or the name of a user-defined judge."""
 
 COMMAND: ContextVar[str] = ContextVar("command", default="")
-"""The command line that is being run, if one is: reports say what made them."""
+"""The command line that is running, or an empty text; reports record the command that made them."""
 
 
 class Span(Struct, frozen=True, omit_defaults=True):
-    """Evidence anchored in a source document: by character offsets, with a ``digest`` of the text there or without, or
-    by its quoted text."""
+    """Evidence in a source document, located by character offsets (optionally with a ``digest`` of that text) or by
+    its quoted text."""
 
     doc: str
     start: int | None = None
@@ -43,7 +43,7 @@ class Span(Struct, frozen=True, omit_defaults=True):
 
 
 class Sample(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One interaction with the system. No field but ``id`` is required; each metric says what it needs.
+    """One interaction with the system. No field but ``id`` is required; each metric lists the fields that it needs.
 
     >>> Sample(id="q1", user_input="Who?", response="Ada", reference=["Ada", "Ada Lovelace"]).references
     ['Ada', 'Ada Lovelace']
@@ -63,24 +63,24 @@ class Sample(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def references(self) -> list[str]:
-        """The accepted references as a list; empty where there is none."""
+        """The accepted references as a list; empty if there is none."""
         if self.reference is None:
             return []
         return [self.reference] if isinstance(self.reference, str) else self.reference
 
 
 RagSample = Sample
-"""The same record under its other name."""
+"""Another name for ``Sample``."""
 
 
 def costs(one: float | None, other: float | None) -> float | None:
-    """The sum of two costs; one that is not known counts nothing, and of two such the sum is not known either."""
+    """The sum of two costs; an unknown cost (None) counts as 0, and the sum of two unknown costs is unknown."""
     return None if one is None and other is None else (one or 0.0) + (other or 0.0)
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """What requests cost. ``estimated`` counts calls whose endpoint sent no usage block, ``unpriced`` those whose price
-    is not known: beside them ``cost`` is what the others cost."""
+    """Counts and costs of requests. ``estimated`` counts calls whose endpoint sent no usage block; ``unpriced`` counts
+    calls of unknown price, which ``cost`` leaves out."""
 
     calls: int = 0
     cached: int = 0
@@ -94,7 +94,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     @property
     def told_cost(self) -> str | None:
-        """The cost in words; None where nothing of it is known.
+        """The cost as text; None if no cost is known.
 
         >>> Usage(calls=2, cost=0.5).told_cost, Usage(calls=2, cost=0.5, unpriced=1).told_cost
         ('0.5000', 'at least 0.5000')
@@ -102,7 +102,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         return None if self.cost is None else f"{'at least ' if self.unpriced else ''}{self.cost:,.4f}"
 
     def __add__(self, other: Usage) -> Usage:
-        """Sum of two usages; a cost that is unknown on both sides stays unknown."""
+        """The sum of two usages; a cost that is unknown on both sides stays unknown."""
         return Usage(
             self.calls + other.calls,
             self.cached + other.cached,
@@ -117,7 +117,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 
 class Value(Struct, frozen=True):
-    """A rule's answer: the number, the evidence behind it, and (numerator, denominator) where it is a ratio."""
+    """The result of a rule: the number, its evidence, and (numerator, denominator) if it is a ratio."""
 
     value: float
     evidence: dict[str, Json] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Value(Struct, frozen=True):
 
 
 class Undefined(Struct, frozen=True):
-    """A rule's answer where the number does not exist: the reason, and the evidence so far."""
+    """The result of a rule if the number does not exist: the reason, and the evidence found so far."""
 
     reason: str
     evidence: dict[str, Json] = field(default_factory=dict)
@@ -137,7 +137,7 @@ Outcome: TypeAlias = "Value | Undefined"
 class Score(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One metric on one sample. ``value`` is None unless the status is ``ok``.
 
-    ``requests`` are the ledger keys of what the rule asked, so that the prompts behind a score can be shown.
+    ``requests`` are the ledger keys of the rule's requests, so that the prompts behind a score can be shown.
     """
 
     sample: str
@@ -153,11 +153,11 @@ class Score(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One pooled number: its value, the n it rests on, and how sure it is.
+    """One pooled metric: its value, n and confidence interval.
 
-    ``n`` counts scored samples; ``undefined`` and ``failed`` the others. ``low`` and ``high`` bound it with
-    ``confidence``, by ``method``. ``if_failed_zero`` and ``if_failed_one`` are the pooled value with every
-    failure counted as 0 and as 1: where it lies, whatever the failures hid.
+    ``n`` counts scored samples; ``undefined`` and ``failed`` count the others. ``low`` and ``high`` are the interval
+    at the level ``confidence``, computed by ``method``. ``if_failed_zero`` and ``if_failed_one`` are the pooled value
+    with every failure counted as 0 and as 1: the bounds of the value without failures.
     """
 
     metric: str
@@ -180,11 +180,11 @@ class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def total(self) -> int:
-        """All samples: scored, undefined and failed."""
+        """The number of all samples: scored, undefined and failed."""
         return self.n + self.undefined + self.failed
 
     def __str__(self) -> str:
-        """One line: value, interval, n, and what is not in it.
+        """One line with value, interval, n, and the numbers of undefined and failed samples.
 
         >>> print(Estimate(metric="map", value=0.5, n=8, low=0.25, high=0.75, undefined=1))
         map 0.5000 (0.2500 – 0.7500, 95 %), n 8, 1 undefined
@@ -198,5 +198,5 @@ class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return ", ".join([f"{self.metric} {value}{ends}", f"n {self.n}", *others])
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
+        """The same line as HTML for notebooks."""
         return f"<strong>{escape(self.metric)}</strong>{escape(str(self)[len(self.metric) :])}"

@@ -11,7 +11,7 @@ import msgspec
 
 from ..core.errors import InputError
 from ..core.records import Qrels
-from ..core.validation import sentence
+from ..core.validation import decode_problem
 from ..io.text_files import read_lines, writing
 from ..ranking.qrels import identifier
 from ..ranking.trec.files import File, NotFound, find_qrels, read_qrels, shown
@@ -87,7 +87,7 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
             item = decoder.decode(line.data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise line.fault(path) or InputError(
-                f"not a JSON object: {sentence(error)}", path=path, line=line.number
+                f"not a JSON object: {decode_problem(error)}", path=path, line=line.number
             ) from None
         key = item.get("_id", item.get("id"))
         if key is None:

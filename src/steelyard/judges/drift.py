@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from ..core.errors import InputError, within
+from ..core.errors import InputError, check_range
 from ..core.printable import Printable
 from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
 from ..evaluate.plan import Plan
@@ -164,7 +164,7 @@ def drift(
     ``labels`` are people's, as ``calibrate`` takes them; those that name no metric are about ``metric`` (default: the
     only one that both reports judged).
     """
-    within("tolerance", tolerance, 0)
+    check_range("tolerance", tolerance, 0)
     shared = [
         label
         for label, note in anchor.notes.items()

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from ..core.errors import AskFailed, BadReply
 from ..core.records import Undefined
-from ..core.requests import Ask, Embed, Request, Vector, play, printable
+from ..core.requests import Ask, Embed, Request, Vector, play, replace_surrogates
 from .budget import tokens_of
 from .cell import Cell
 from .embedder import Embedder
@@ -107,7 +107,7 @@ class _CostCounter:
     def _reply(self, ask: Ask) -> Struct:
         if self.judge is None:
             raise AskFailed("no_judge", "the rule asks a judge, and none was given")
-        prompt = printable(ask.prompt)
+        prompt = replace_surrogates(ask.prompt)
         key = key_of_ask(ask, prompt, self.judge.identity, self._repeat)
         new = key not in self._seen
         self._seen.add(key)
@@ -137,7 +137,7 @@ class _CostCounter:
             raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
         vectors: list[Vector] = []
         new = False
-        for text in map(printable, embed.texts):
+        for text in map(replace_surrogates, embed.texts):
             key = request_key(text, b"embedding", self.embedder.identity)
             known = self.ledger.vector(key) if self.embedder.kept else None
             if known is None and key not in self._seen:

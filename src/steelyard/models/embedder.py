@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ..core.errors import InputError, MissingExtra, WrongType, within
+from ..core.errors import InputError, MissingExtra, WrongType, check_range
 from ..core.records import Json
 from ..core.requests import Vector
 from ..stats.cosine import cosine
@@ -53,7 +53,7 @@ class Embedder:
         check_url(self.url)
         if self.batch < 1:
             raise InputError(f"batch must be at least 1, not {self.batch}", field="embedder")
-        within("price", self.price, 0)
+        check_range("price", self.price, 0)
 
     def __str__(self) -> str:
         """The embedder as ``embedder_of`` reads it."""

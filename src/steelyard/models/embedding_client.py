@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from ..core.errors import AskFailed, BadReply
-from ..core.requests import Embed, Vector, printable
-from ..core.validation import sentence
+from ..core.requests import Embed, Vector, replace_surrogates
+from ..core.validation import decode_problem
 from .budget import Budget, tokens_of
 from .cell import CellTrace
 from .embedder import Embedder
@@ -60,7 +60,7 @@ class EmbeddingClient:
 
     async def embed(self, embed: Embed, trace: CellTrace) -> list[Vector]:
         """One vector per text, in their order, or AskFailed or BadReply."""
-        texts = [printable(text) for text in embed.texts]
+        texts = [replace_surrogates(text) for text in embed.texts]
         keys = [self.key(text) for text in texts]
         trace.asked(keys)
         found = [self._vector(text, key, trace) for text, key in zip(texts, keys, strict=True)]
@@ -185,7 +185,7 @@ def read_vectors(raw: bytes, count: int) -> tuple[list[Vector], int | None]:
     try:
         answer = msgspec.json.decode(raw, type=_Embeddings)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise BadReply("embedding", f"the endpoint's answer holds no embeddings: {sentence(error)}") from None
+        raise BadReply("embedding", f"the endpoint's answer holds no embeddings: {decode_problem(error)}") from None
     if len(answer.data) != count:
         raise BadReply("embedding", f"expected {count} vectors got {len(answer.data)}")
     placed: dict[int, Vector] = {}

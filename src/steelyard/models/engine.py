@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ..core.errors import AskFailed, BadReply, InputError, SteelyardError, within
+from ..core.errors import AskFailed, BadReply, InputError, SteelyardError, check_range
 from ..core.records import Outcome, Undefined, Usage, Value
 from ..core.requests import Ask, Request, Requests, outcome
 from .budget import Budget
@@ -98,7 +98,7 @@ class Engine:
             "deadline": deadline,
             "max_wait": max_wait,
         }.items():
-            within(name, value, 0)
+            check_range(name, value, 0)
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
         if budget is not None and self.judge is not None and self.judge.price is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from ..core.errors import InputError, MissingExtra, WrongType, within
+from ..core.errors import InputError, MissingExtra, WrongType, check_range
 from ..core.records import Json
 from ..core.requests import Ask
 from .model_spec import (
@@ -67,7 +67,7 @@ class LLMJudge:
         if not self.model:
             raise InputError("a judge needs the name of a model")
         for value in self.price or ():
-            within("price", value, 0)
+            check_range("price", value, 0)
         for name in ("max_tokens", "window"):
             value = getattr(self, name)
             if value is not None and value < 1:

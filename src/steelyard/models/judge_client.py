@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from ..core.errors import AskFailed, BadReply
 from ..core.records import Json
-from ..core.requests import Ask, WithLogprobs, printable
-from ..core.validation import sentence
+from ..core.requests import Ask, WithLogprobs, replace_surrogates
+from ..core.validation import decode_problem
 from .budget import Budget, tokens_of
 from .cell import CellTrace
 from .endpoint import Endpoint
@@ -82,7 +82,7 @@ class JudgeClient:
 
     async def ask(self, ask: Ask, trace: CellTrace) -> Struct:
         """The reply, or AskFailed or BadReply."""
-        prompt = printable(ask.prompt)
+        prompt = replace_surrogates(ask.prompt)
         key = self.key(ask, prompt, trace.repeat)
         found: TypedReply | Exception
         if (in_flight := self._in_flight.get(key)) is not None:
@@ -280,7 +280,7 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> TimedCompletion
     try:
         chat = msgspec.json.decode(raw, type=_Chat)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise AskFailed("bad_answer", f"the endpoint's answer is no chat completion: {sentence(error)}") from None
+        raise AskFailed("bad_answer", f"the endpoint's answer is no chat completion: {decode_problem(error)}") from None
     if not chat.choices:
         completion = Completion(None, finish="no_choices")
     else:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from ..core.errors import InputError
-from ..core.validation import sentence
+from ..core.validation import decode_problem
 from ..io.storage import Folder
 from .ledger import Entry, Unusable
 
@@ -178,7 +178,7 @@ def read_segments(folder: Folder, place: str) -> Iterator[_Line]:
                 lines.append(decoder.decode(line))
             except msgspec.DecodeError as error:
                 where = f"{folder.name}/{place}/{name}"
-                raise InputError(f"not a line of a segment: {sentence(error)}", path=where, line=number) from None
+                raise InputError(f"not a line of a segment: {decode_problem(error)}", path=where, line=number) from None
     yield from sorted(lines, key=lambda line: line.at)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from ..core.errors import InputError, UnknownName, within
+from ..core.errors import InputError, UnknownName, check_range
 from ..core.wording import did_you_mean
 from ..stats.intervals import difference_interval
 from ..stats.pooling import Column, FloatArray, groups, passes, rows_of, statistic_for
@@ -101,10 +101,10 @@ def compare(
 
 def _check_numbers(tolerance: float, tolerances: Mapping[str, float] | None, alpha: float, max_failed: float) -> None:
     for name, value in {"tolerance": tolerance, **(tolerances or {})}.items():
-        within(name if name == "tolerance" else f"tolerance of {name}", value, 0)
+        check_range(name if name == "tolerance" else f"tolerance of {name}", value, 0)
     if not 0 < alpha < 1:
         raise InputError(f"alpha={alpha}: must be in (0, 1)")
-    within("max_failed", max_failed, 0, 1)
+    check_range("max_failed", max_failed, 0, 1)
 
 
 def _labels(current: Report, baseline: Report, metrics: Sequence[str] | None) -> list[str]:

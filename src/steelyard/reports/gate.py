@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ..core.errors import InputError, WrongType, within
+from ..core.errors import InputError, WrongType, check_range
 from ..stats.pooling import passes
 from .metric_identity import label_of
 from .report import Report
@@ -39,7 +39,7 @@ def rules(
     """
     if not isinstance(report, Report):
         raise WrongType(f"expected a Report, such as evaluate_rag gives, found {type(report).__name__}")
-    within("max_failed", max_failed, 0, 1)
+    check_range("max_failed", max_failed, 0, 1)
     found = [_mean_rule(report, label, limit) for label, limit in (thresholds or {}).items()]
     found += [_rate_rule(report, label, limit) for label, limit in (pass_rates or {}).items()]
     for label, share in report.failed_share.items():

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from ..core.errors import InputError
 from ..core.records import Estimate
-from ..core.validation import sentence
+from ..core.validation import decode_problem
 from .report import Report
 
 DEFAULT = ".steelyard/runs"
@@ -89,7 +89,9 @@ class Store:
             except msgspec.DecodeError as error:
                 if number == len(whole):
                     break
-                raise InputError(f"not a line of the index: {sentence(error)}", path=self.index, line=number) from None
+                raise InputError(
+                    f"not a line of the index: {decode_problem(error)}", path=self.index, line=number
+                ) from None
         return found
 
     def trend(self, report: Report) -> dict[str, list[tuple[str, Estimate]]]:

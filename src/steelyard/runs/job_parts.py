@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..core.errors import InputError
 from ..core.records import Json, Sample, Usage
-from ..core.validation import sentence
+from ..core.validation import decode_problem
 from ..core.wording import pluralize
 from ..io.storage import Folder
 from ..ranking.policy import Policy
@@ -54,7 +54,7 @@ class Manifest(Struct, frozen=True):
             manifest = msgspec.json.decode(content, type=Manifest)
         except msgspec.DecodeError as error:
             raise InputError(
-                f"not the manifest of a job: {sentence(error)}", path=f"{folder.name}/manifest.json"
+                f"not the manifest of a job: {decode_problem(error)}", path=f"{folder.name}/manifest.json"
             ) from None
         if manifest.format != FORMAT:
             raise InputError(f"written in {manifest.format!r}; this version reads {FORMAT!r}", path=folder.name)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ..core.errors import InputError
 from ..core.records import Json, Usage
-from ..core.validation import sentence
+from ..core.validation import decode_problem
 from ..evaluate.evaluate_rankings import ranking_metrics, report_of
 from ..io.storage import Folder
 from ..ranking.join import ScannedRun, assemble
@@ -149,7 +149,7 @@ def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[
         try:
             kept = msgspec.json.decode(content, type=_Part)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"not the results of a part: {sentence(error)}", path=place) from None
+            raise InputError(f"not the results of a part: {decode_problem(error)}", path=place) from None
         _check(kept, found, place)
         found.run_id, found.ignored, found.duplicates = kept.run_id, kept.ignored, kept.duplicates
         found.ranks[kept.rows] = kept.ranks

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..core.errors import InputError, WrongType
 from ..core.records import Usage
-from ..core.requests import printable
+from ..core.requests import replace_surrogates
 from ..core.wording import pluralize
 from .hits import Hit, hit_of, listed, rows_of
 
@@ -44,11 +44,11 @@ class Output(Struct, frozen=True, omit_defaults=True):
     def kept(self) -> Output:
         """The output as it can be kept: halves of surrogate pairs become question marks."""
         hits = None if self.hits is None else [_kept(hit) for hit in self.hits]
-        return replace(self, hits=hits, answer=None if self.answer is None else printable(self.answer))
+        return replace(self, hits=hits, answer=None if self.answer is None else replace_surrogates(self.answer))
 
 
 def _kept(hit: Hit) -> Hit:
-    texts = [None if text is None else printable(text) for text in (hit.id, hit.text, hit.chunk)]
+    texts = [None if text is None else replace_surrogates(text) for text in (hit.id, hit.text, hit.chunk)]
     return hit if texts == [hit.id, hit.text, hit.chunk] else replace(hit, id=texts[0], text=texts[1], chunk=texts[2])
 
 
