@@ -3,8 +3,13 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Processes that run tests: one more than two cores, since some tests wait for a browser or a cluster.
+WORKERS ?= 3
 
-.PHONY: help demo test check format bench golden docs clean
+# Tests start many processes of the package: byte code is written, so that each of them does not compile it again.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: help demo test check lint format bench golden docs clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,15 +17,19 @@ help:            ## list the targets
 demo: $(VENV)/.demo ## evaluate two retrievers and their answers on the bundled corpus
 	$(BIN)/steelyard demo --out steelyard-demo
 
-test: check      ## run linter, type checker, tests and the examples in the documentation
-	$(BIN)/python -m pytest -n 2 --ignore tests/render --ignore tests/runs/test_ray_job.py
-	$(BIN)/python -m pytest tests/render
-	$(BIN)/python -m pytest tests/runs/test_ray_job.py
+test: $(VENV)/.dev lint ## run linter, type checker, tests and the examples in the documentation
+	@$(BIN)/mypy >$(VENV)/types.log 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup; tests=$$?; \
+	wait $$types; types=$$?; \
+	echo "mypy:"; cat $(VENV)/types.log; \
+	exit $$((tests + types))
 
-check: $(VENV)/.dev ## run ruff and the strict type checker
+check: lint      ## run ruff and the strict type checker
+	$(BIN)/mypy
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 
 format: $(VENV)/.dev ## format the code and fix lint errors
 	$(BIN)/ruff check --fix .

@@ -32,7 +32,10 @@ from tests.runs.jobs import configured, of_one_process, plain, text
 from tests.server import Server
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found as Linux shows them")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found as Linux shows them"),
+    pytest.mark.xdist_group("ray"),
+]
 
 Serve = Callable[..., Server]
 BUCKETS, CONCURRENCY = 8, 4
@@ -156,7 +159,7 @@ def test_a_worker_is_killed(job: Job, nodes: list[Any]) -> None:
 
 def test_the_limiter_is_killed_and_the_rate_holds(job: Job, cluster: Any, nodes: list[Any]) -> None:
     """It starts anew without permits: no second sees more than the rate and the burst, and nothing is lost."""
-    job.run(lambda: kill(cluster.head_node, "ray::Limiter"), rates={job.server.url: 120.0})
+    job.run(lambda: kill(cluster.head_node, "ray::ClusterRateLimiter"), rates={job.server.url: 120.0})
     job.check()
     times = sorted(job.server.times)
     most = max(bisect_left(times, start + 1.0) - at for at, start in enumerate(times))
@@ -177,6 +180,15 @@ def test_the_driver_is_killed_and_started_again(job: Job, cluster: Any, nodes: l
     job.check(lost=2)
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C interrupts this process, even where it runs in the background and ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 def test_a_job_is_cancelled(job: Job, nodes: list[Any]) -> None:
     """Ctrl-C ends what runs within a moment, nothing comes after it, and the job goes on from there."""
     with pytest.raises(KeyboardInterrupt):
