@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -32,25 +33,33 @@ def metrics() -> str:
     return METRICS_HEAD + done.stdout.decode("utf-8")
 
 
+HELP = """
+import contextlib, io, json, sys
+from steelyard.cli import VERBS, invoke
+
+sys.argv[0] = "steelyard"
+shown = {}
+for verb in VERBS:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert invoke([verb, "--help"]) == 0
+    shown[verb] = out.getvalue()
+print(json.dumps(shown))
+"""
+
+
 def cli() -> str:
-    """The help of every verb."""
-    verbs = [
-        line.split()[0]
-        for line in _help().partition("Commands:")[2].splitlines()
-        if line.startswith("  ") and line[2:3].strip()
-    ]
-    return CLI_HEAD + "".join(f"\n## steelyard {verb}\n\n```\n{_help(verb).strip()}\n```\n" for verb in verbs)
-
-
-def _help(*verb: str) -> str:
+    """The help of every verb, from one process with a terminal of a known width."""
     done = subprocess.run(
-        [sys.executable, "-m", "steelyard", *verb, "--help"],
+        [sys.executable, "-c", HELP],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"},
     )
-    return "\n".join(line.rstrip() for line in done.stdout.splitlines())
+    shown = {
+        verb: "\n".join(line.rstrip() for line in text.splitlines()) for verb, text in json.loads(done.stdout).items()
+    }
+    return CLI_HEAD + "".join(f"\n## steelyard {verb}\n\n```\n{text.strip()}\n```\n" for verb, text in shown.items())
 
 
 GENERATED: dict[str, Callable[[], str]] = {"metrics.md": metrics, "cli.md": cli}

@@ -38,14 +38,16 @@ def every_order(scores: dict[str, float]) -> list[list[str]]:
     ]
 
 
-def by_force(name: str, scores: dict[str, float], grades: dict[str, float], policy: Policy) -> list[float]:
-    """The value of a metric in each of these rankings."""
-    metric = get_metric(name)
-    values = []
-    for order in every_order(scores):
-        table = join({"q": {doc: float(-at) for at, doc in enumerate(order)}}, {"q": grades}, policy)
-        values.append(float(table.settle(metric.rule(table, **metric.params))[0]))
-    return values
+def by_force(names: list[str], scores: dict[str, float], grades: dict[str, float], policy: Policy) -> list[list[float]]:
+    """For each metric its value in each of these rankings. All rankings are joined at once, as queries of one run."""
+    orders = every_order(scores)
+    table = join(
+        {f"q{number}": {doc: float(-at) for at, doc in enumerate(order)} for number, order in enumerate(orders)},
+        {f"q{number}": grades for number in range(len(orders))},
+        policy,
+    )
+    metrics = [get_metric(name) for name in names]
+    return [table.settle(metric.rule(table, **metric.params)).tolist() for metric in metrics]
 
 
 @settings(deadline=None, max_examples=60)
@@ -56,9 +58,9 @@ def by_force(name: str, scores: dict[str, float], grades: dict[str, float], poli
 )
 def test_every_order_is_between(scores: dict[str, float], grades: dict[str, float], policy: Policy) -> None:
     """Worst, mean and best over all orders, tried one by one, for every measure that is listed."""
-    for name in CASES:
-        [found] = tied_orders({"q": scores}, {"q": grades}, [name], compat=policy.compat)
-        values = by_force(name, scores, grades, policy)
+    bounds = tied_orders({"q": scores}, {"q": grades}, CASES, compat=policy.compat)
+    forced = by_force(CASES, scores, grades, policy)
+    for name, found, values in zip(CASES, bounds, forced, strict=True):
         if math.isnan(values[0]):
             assert found.n == 0
             assert found.pooled.worst is None
