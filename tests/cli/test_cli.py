@@ -167,8 +167,8 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["show", "absent.json"], "absent.json"),
         (["show", "rows.jsonl"], "not JSON"),
         (["show", ""], "found an empty name"),
-        (["eval", "rows.jsonl", "--encoding", "rot13"], "'rot13' is no encoding of text (expected utf-8"),
-        (["rank", "qrels", "run", "--encoding", "zip"], "'zip' is no encoding of text"),
+        (["eval", "rows.jsonl", "--encoding", "rot13"], "'rot13' is not a text encoding (expected utf-8"),
+        (["rank", "qrels", "run", "--encoding", "zip"], "'zip' is not a text encoding"),
         (["rank", "qrels", "run", "-m", "map", "-l", "inf"], "relevance_level=inf: must be a finite number"),
         (["eval", "rows.jsonl", "-m", "rouge_n(n=0)"], "rouge_n(n=0): expected a whole number of at least 1"),
         (["eval", "rows.jsonl", "-m", "rubric(scale=5-1)", "--judge", "http://127.0.0.1:9/v1#m"], "expected min-max"),
@@ -275,7 +275,7 @@ def test_remarks_are_one_line(files: Path) -> None:
     (files / "one.csv").write_text("question,answer,contexts,ground_truth\nWho?,Ada,Ada did it.,Ada\n")
     command = [sys.executable, "-m", "steelyard", "eval", "one.csv", "-m", "exact_match"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    remark = "contexts: a text in place of a list was read as one passage"
+    remark = "contexts: expected a list, found a text; it was read as one passage"
     assert (done.returncode, done.stderr) == (0, f"steelyard: warning: one.csv line 2: {remark}\n")
 
 

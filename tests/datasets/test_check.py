@@ -33,7 +33,7 @@ def test_all_problems_of_samples(tmp_path: Path) -> None:
     assert problems(path) == [
         "2: question: expected text, found the number 5",
         "2: answer: expected text, found a list",
-        "3: not JSON: it ends early (expected one JSON object a line)",
+        "3: not JSON: unexpected end of the text (expected one JSON object per line)",
         "4: id: the id 'a' is given twice, first at line 1",
         "5: byte 0xff at offset 70 is not UTF-8; if the file is not UTF-8, try --encoding cp1252",
     ]
@@ -57,7 +57,7 @@ def test_what_deserves_a_second_look(tmp_path: Path) -> None:
     result = check(tmp_path / "a.json")
     assert result.ok
     assert result.warnings == [
-        "line 1: the column 'contxts' is kept as metadata: did you mean 'contexts' (retrieved_contexts)?",
+        "line 1: the column 'contxts' is stored as metadata: did you mean 'contexts' (retrieved_contexts)?",
         "blank response: 1 sample, first 'a'",
         "blank passage among the contexts: 1 sample, first 'a'",
         "passage twice among the contexts: 1 sample, first 'a'",

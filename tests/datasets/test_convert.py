@@ -175,7 +175,7 @@ def test_ragas_rows_and_what_they_cannot_hold(tmp_path: Path) -> None:
     write_samples(tmp_path / "b.jsonl", [plain])
     assert there_and_back(tmp_path, tmp_path / "b.jsonl", "r.json", to="ragas") == []
     assert read_samples(tmp_path / "back.jsonl") == [plain]
-    with pytest.raises(InputError, match=r"ragas is written as \.json or \.jsonl"):
+    with pytest.raises(InputError, match=r"cannot write ragas as .* \(expected \.json or \.jsonl\)"):
         convert(tmp_path / "b.jsonl", tmp_path / "r.csv", to="ragas")
 
 
@@ -214,7 +214,7 @@ tests:
     ("text", "message"),
     [
         ("- vars: [\n", r"a\.yaml:2: not YAML"),
-        ("- &a {vars: {question: Q}}\n- *a\n", r"a\.yaml:2: not YAML: aliases are not read"),
+        ("- &a {vars: {question: Q}}\n- *a\n", r"a\.yaml:2: not YAML: aliases are not supported"),
         ("a: b\n", r"a\.yaml: expected a list of tests"),
         ("- vars: {question: 5}\n", r"a\.yaml:1: question: expected text, found the number 5"),
         ("- !!python/object/apply:os.system ['true']\n", r"a\.yaml:1: not YAML: could not determine a constructor"),

@@ -12,7 +12,7 @@ from steelyard import Dataset, evaluate_run
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError, MissingExtra, UnknownName
 from steelyard.datasets.corpus import read_corpus
-from steelyard.io.ir_datasets import Collection, named
+from steelyard.io.ir_datasets import Collection, collection_name
 
 PACKAGE = """
 from typing import NamedTuple
@@ -120,4 +120,4 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("steelyard.io.ir_datasets.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"ir_datasets is not installed: pip install 'steelyard\[ir\]'"):
         Dataset.load("ir_datasets:vaswani")
-    assert named(tmp_path / "ir_datasets") is None
+    assert collection_name(tmp_path / "ir_datasets") is None

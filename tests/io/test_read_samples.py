@@ -183,7 +183,7 @@ def test_contexts_of_every_shape_d01(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("one passage", "row 1: contexts: a text in place of a list was read as one passage"),
+        ("one passage", "row 1: contexts: expected a list, found a text; it was read as one passage"),
         ('["c1", \'c2"\']', "row 1: contexts: the printed form of a Python list was read as a list"),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_printed_list_reads_back_as_it_was(value: list[str]) -> None:
 @pytest.mark.parametrize("value", [str(np.array(["c1", "c2"])), repr(np.array(["c1"])), str([{"text": "c1"}])])
 def test_a_printed_array_is_refused(value: str) -> None:
     """``['c1' 'c2']`` would be one text to Python; no item is guessed."""
-    with pytest.raises(InputError, match="contexts: row 1: expected a JSON list, found what Python prints"):
+    with pytest.raises(InputError, match="contexts: row 1: expected a JSON list, found a printed Python object"):
         one({"question": "Q", "contexts": value})
 
 
@@ -260,8 +260,14 @@ def test_objects_give_their_text_their_ids_and_keep_the_rest() -> None:
         ),
         ({"relevant_spans": [3]}, "item 1: expected a span with doc and start, end or text, found the number 3"),
         ({"tags": {"a": [1]}}, "tags: row 1: expected a tag (a text or a number), found a list"),
-        ({"question": "a\ud800"}, "user_input: row 1: half of a surrogate pair (U+D800) is no text"),
-        ({"question": "Q", "x": ["\udc00"]}, "metadata: row 1: half of a surrogate pair (U+DC00) is no text"),
+        (
+            {"question": "a\ud800"},
+            "user_input: row 1: found half of a surrogate pair (U+D800), which is not valid text",
+        ),
+        (
+            {"question": "Q", "x": ["\udc00"]},
+            "metadata: row 1: found half of a surrogate pair (U+DC00), which is not valid text",
+        ),
         ({"question": "Q", "x": float("inf")}, "x: row 1: expected a finite number, found inf"),
         ([1], "row 1: expected an object with fields, found a list"),
         (5, "row 1: expected an object with fields, found the number 5"),
@@ -398,13 +404,13 @@ def test_fields_that_name_nothing(fields: dict[str, str], message: str) -> None:
 
 def test_a_misspelt_column_is_kept_with_a_hint_d05() -> None:
     """Case D05: nothing is scored for it, and the reader says which name it resembles."""
-    with pytest.warns(UserWarning, match="'refrence' is kept as metadata: did you mean 'reference'"):
+    with pytest.warns(UserWarning, match="'refrence' is stored as metadata: did you mean 'reference'"):
         sample = one({"question": "Q", "response": "A", "refrence": "A"})
     assert (sample.reference, sample.metadata) == (None, {"refrence": "A"})
     with pytest.warns(UserWarning, match=r"did you mean 'contexts' \(retrieved_contexts\)"):
         one({"question": "Q", "contxts": ["A"]})
     with pytest.raises(
-        InputError, match=r"no column fills a field of a sample; choose with fields= \(columns: foo, bar\)"
+        InputError, match=r"no column matches a field of a sample; map columns with fields= \(found: foo, bar\)"
     ):
         one({"foo": 1, "bar": 2})
 
@@ -488,16 +494,20 @@ def test_bad_bytes_are_found_in_every_text_format(tmp_path: Path, name: str) -> 
             b'{"question": "Q"}\n\n{"question": }\n',
             ":3: not JSON: invalid character at byte 14 (expected one",
         ),
-        ("a.jsonl", b'{"question": "Q"}\n{"question": "R"\n', ":2: not JSON: it ends early (expected one JSON object"),
+        (
+            "a.jsonl",
+            b'{"question": "Q"}\n{"question": "R"\n',
+            ":2: not JSON: unexpected end of the text (expected one JSON object",
+        ),
         ("a.jsonl", b'{"question": "\\ud800"}\n', ":1: not JSON"),
         ("a.jsonl", b'{"q": ' + b"[" * 100_000, ":1: not JSON: nested too deeply"),
         ("a.jsonl", b'"text"\n', ":1: expected an object with fields, found the text 'text'"),
         ("a.json", b'[{"question": "Q"},\n{"question": }]', ":2: not JSON: invalid character"),
-        ("a.json", b'[{"question": "Q"},\n\n', ":1: not JSON: it ends early"),
+        ("a.json", b'[{"question": "Q"},\n\n', ":1: not JSON: unexpected end of the text"),
         ("a.json", b'{"a": {"0": 1}, "b": {"0": 2}}', ":1: expected a list of objects, found an object of objects"),
         ("a.json", b'[{"question": "Q"},\n\n  {\n"question": 5}]', ":3: question: expected text, found the number 5"),
         ("a.json", b'{"name": "d", "queries": [\n{"question": 5}]}', ":2: question: expected text, found the number 5"),
-        ("a.csv", b"question,question\na,b\n", ":1: the column 'question' stands twice in the header"),
+        ("a.csv", b"question,question\na,b\n", ":1: the column 'question' occurs twice in the header"),
         ("a.csv", b"question,answer\na,b\nc\n", ":3: found 1 cell, expected 2 as in the header"),
         ("a.csv", b'question,answer\na,"b\nc,d\n', ":2: not CSV: unexpected end of data"),
         ("a.csv", b'question,answer\n"a"b,c\n', ":2: not CSV: ',' expected after '\"'"),

@@ -86,7 +86,7 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
         try:
             item = decoder.decode(line.data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise line.fault(path) or InputError(
+            raise line.encoding_error(path) or InputError(
                 f"not a JSON object: {decode_problem(error)}", path=path, line=line.number
             ) from None
         key = item.get("_id", item.get("id"))

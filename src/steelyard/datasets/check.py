@@ -17,7 +17,7 @@ from ..core.records import Sample
 from ..core.wording import did_you_mean, pluralize
 from ..io import coerce
 from ..io.foreign_formats import read_cases
-from ..io.ir_datasets import named
+from ..io.ir_datasets import collection_name
 from ..io.row_parser import RowParser
 from ..io.rows import InvalidValue, decode_json, rows_of_file
 from ..io.samples import CheckResult, samples_of
@@ -65,19 +65,19 @@ def check(
 
 
 def _check_samples(path: Path, result: CheckResult, fields: Mapping[str, str] | None, encoding: str) -> None:
-    intake, looks = RowParser(fields), _Looks()
+    parser, looks = RowParser(fields), _Looks()
     try:
-        if named(path) is not None:
-            result.take(Dataset.load(path).samples(), looks)
+        if collection_name(path) is not None:
+            result.add_rows(Dataset.load(path).samples(), looks)
         elif result.kind in ("dataset", "recall"):
-            queries = queries_of(path, intake, encoding)
-            result.take((one if isinstance(one, list) else one.sample() for one in queries), looks)
+            queries = queries_of(path, parser, encoding)
+            result.add_rows((one if isinstance(one, list) else one.sample() for one in queries), looks)
         elif result.kind in ("deepeval", "promptfoo"):
-            result.take(read_cases(path, result.kind, intake, encoding), looks)
+            result.add_rows(read_cases(path, result.kind, parser, encoding), looks)
         else:
-            result.take(samples_of(rows_of_file(path, encoding), intake), looks)
+            result.add_rows(samples_of(rows_of_file(path, encoding), parser), looks)
     finally:
-        result.remark(intake)
+        result.add_remarks(parser)
         result.warnings += looks.told()
 
 
@@ -151,7 +151,7 @@ def _entries(path: Path, kind: str, encoding: str) -> Iterator[tuple[int, Entry 
             layout = Layout.of(line.data)
             if layout.header:
                 continue
-        yield line.number, line.fault(path) or _entry(line, path, kind, layout)
+        yield line.number, line.encoding_error(path) or _entry(line, path, kind, layout)
 
 
 def _entry(line: Line, path: Path, kind: str, layout: Layout) -> Entry | InputError:
@@ -231,7 +231,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
         try:
             key, text = _text_of(line)
         except InvalidValue as bad:
-            result.add([line.fault(path) or InputError(str(bad), path=path, line=line.number)])
+            result.add([line.encoding_error(path) or InputError(str(bad), path=path, line=line.number)])
             continue
         if key in ids:
             result.add([InputError(f"the id {key!r} is taken by an earlier line", path=path, line=line.number)])
@@ -246,7 +246,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
 def _text_of(line: Line) -> tuple[str, str]:
     item = decode_json(line.data)
     if not isinstance(item, dict):
-        raise InvalidValue(f"expected an object, found {coerce.kind_of(item)}")
+        raise InvalidValue(f"expected an object, found {coerce.describe_value(item)}")
     key = item.get("_id", item.get("id"))
     parts = [item.get(name) or "" for name in ("title", "text")]
     return coerce.identifier(key), "".join(coerce.text(part) for part in parts)

@@ -17,7 +17,7 @@ from ..core.wording import did_you_mean, pluralize
 from ..io.foreign_formats import YAML, read_cases, write_cases
 from ..io.row_parser import RowParser
 from ..io.rows import InvalidValue, decode_json
-from ..io.samples import gathered, given, read_samples, warned, write_samples
+from ..io.samples import collect_samples, has_field, read_samples, warn_remark, write_samples
 from ..io.text_files import read_utf8, suffix_of
 from ..ranking.trec.files import read_qrels, read_run, write_qrels, write_run
 from .beir import read_beir, write_beir, write_qrels_tsv
@@ -141,7 +141,7 @@ def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> C
 
 def _cases_reader(kind: str) -> Callable[[Path, Mapping[str, str] | None, str], Contents]:
     def read(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
-        samples = gathered(read_cases(path, kind, RowParser(fields, warned), encoding))
+        samples = collect_samples(read_cases(path, kind, RowParser(fields, warn_remark), encoding))
         return Contents(kind, samples, left=_beside_tests(path, encoding))
 
     return read
@@ -183,7 +183,7 @@ def _lost(contents: Contents, wanted: str) -> list[str]:
     counts: dict[str, int] = {}
     for sample in samples:
         for name in _ALL:
-            if name not in holds and given(sample, name):
+            if name not in holds and has_field(sample, name):
                 counts[name] = counts.get(name, 0) + 1
     if wanted == "run":
         counts["metadata"] = sum(1 for sample in samples if sample.metadata.keys() - {SCORES})

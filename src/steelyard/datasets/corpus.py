@@ -11,7 +11,7 @@ from ..core.errors import InputError
 from ..core.records import Span
 from ..core.wording import pluralize
 from ..io.coerce import plain_value
-from ..io.ir_datasets import Collection, named
+from ..io.ir_datasets import Collection, collection_name
 from ..io.rows import Row, rows_of_file
 from ..io.text_files import read_utf8, suffix_of
 from ..ranking.qrels import identifier
@@ -47,7 +47,7 @@ def read_corpus(path: str | PathLike[str], *, encoding: str = "utf-8") -> Corpus
     InputError with file and line; an empty corpus is one.
     """
     source = Path(path)
-    if (collection := named(path)) is not None:
+    if (collection := collection_name(path)) is not None:
         corpus = Corpus(collection, Collection(collection).documents)
     elif source.is_file() and suffix_of(source) in PLAIN:
         corpus = Corpus(source.name.partition(".")[0])

@@ -23,10 +23,10 @@ from ..core.records import Json, Qrels, Sample, Span
 from ..core.wording import pluralize
 from ..io import coerce
 from ..io.columns import known_as
-from ..io.ir_datasets import PREFIX, Collection, named
+from ..io.ir_datasets import PREFIX, Collection, collection_name
 from ..io.row_parser import RowParser
 from ..io.rows import InvalidValue, Row, RowPlace, decode_json, rows_of_file
-from ..io.samples import gathered, warned, write_samples
+from ..io.samples import collect_samples, warn_remark, write_samples
 from ..io.text_files import read_utf8, suffix_of, writing
 from .beir import read_beir
 
@@ -65,7 +65,7 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
         force_setattr(self, "reference_answer", None if self.reference_answer == "" else self.reference_answer)
 
     def _normalise(self) -> None:
-        """Ids become text and grades numbers, or Bad says what is wrong with them."""
+        """Ids become text and grades numbers, or InvalidValue says what is wrong with them."""
         text = coerce.text(self.query)
         force_setattr(self, "id", text if self.id in ("", None) else coerce.identifier(self.id))
         listed = self.relevant_ids if isinstance(self.relevant_ids, str) else list(self.relevant_ids or ())
@@ -187,7 +187,7 @@ class Dataset:
 
         The name is the file's where the content has none. Raises InputError with file and line.
         """
-        if (collection := named(path)) is not None:
+        if (collection := collection_name(path)) is not None:
             return cls._of_collection(collection)
         path = Path(path)
         if path.is_dir():
@@ -198,7 +198,7 @@ class Dataset:
         if corpus is not None and not (isinstance(corpus, dict) and all(isinstance(t, str) for t in corpus.values())):
             raise InputError("expected an object of texts by id", path=path, field="corpus")
         dataset = cls(str(name), None if version is None else str(version), corpus=corpus)
-        for query in gathered(queries_of(path, RowParser(fields, warned), encoding)):
+        for query in collect_samples(queries_of(path, RowParser(fields, warn_remark), encoding)):
             dataset.add(query)
         return dataset
 
@@ -298,12 +298,12 @@ def _given(sample: Sample) -> tuple[object, ...]:
     )
 
 
-def queries_of(path: Path, intake: RowParser, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
+def queries_of(path: Path, parser: RowParser, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
     """The queries of a file, and in the place of a bad row its problems."""
     places: dict[str, RowPlace] = {}
     for row in rows_of_file(path, encoding):
         try:
-            query = _query_of(row, intake)
+            query = _query_of(row, parser)
             if (first := places.setdefault(query.id, row.place)) is not row.place:
                 raise row.place.error(f"the id {query.id!r} is given twice, first at {first._replace(path=None)}", "id")
             yield query
@@ -311,13 +311,13 @@ def queries_of(path: Path, intake: RowParser, encoding: str) -> Iterator[EvalQue
             yield list(errors.problems)
         except InputError as error:
             yield [error]
-    intake.mapper.check_found()
+    parser.mapper.check_found()
 
 
-def _query_of(row: Row, intake: RowParser) -> EvalQuery:
+def _query_of(row: Row, parser: RowParser) -> EvalQuery:
     """The query of a row. Ids that are listed as relevant stay a list beside the grades."""
     relevant: list[str] = []
-    if isinstance(row.values, Mapping) and "relevance" not in intake.mapper.explicit:
+    if isinstance(row.values, Mapping) and "relevance" not in parser.mapper.explicit:
         key = next((key for key in row.values if known_as(str(key)) == "relevant_ids"), None)
         if isinstance(listed := row.values.get(key), list):
             try:
@@ -325,7 +325,7 @@ def _query_of(row: Row, intake: RowParser) -> EvalQuery:
             except InvalidValue as bad:
                 raise row.place.error(str(bad), str(key)) from None
             row = row._replace(values={name: value for name, value in row.values.items() if name != key})
-    sample = intake.sample(row)
+    sample = parser.sample(row)
     if not sample.user_input:
         raise row.place.error("expected the text of a query, found none", "query")
     return EvalQuery.of(sample, relevant)

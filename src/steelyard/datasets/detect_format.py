@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..core.errors import InputError
 from ..io.foreign_formats import YAML
-from ..io.ir_datasets import named
+from ..io.ir_datasets import collection_name
 from ..io.rows import FORMATS, InvalidValue, decode_json
 from ..io.text_files import peek, read_utf8, suffix_of
 from ..ranking.trec.numbers import number
@@ -22,7 +22,7 @@ _QRELS_HEADS = ("query-id", "query_id", "qid", "q_id")
 def kind_of(path: Path, encoding: str = "utf-8") -> str:
     """The kind of a file, by suffix and content. Raises InputError where neither tells."""
     suffix = suffix_of(path)
-    if named(path) is not None:
+    if collection_name(path) is not None:
         return "dataset"
     if path.is_dir():
         if not any((path / f"queries.jsonl{end}").is_file() for end in ("", ".gz", ".zst")):

@@ -16,7 +16,7 @@ from ..core.errors import InputError
 from ..core.progress import PartProgress
 from ..core.records import Sample, Span, Usage
 from ..datasets.dataset import Dataset, digest_of
-from ..io.ir_datasets import named
+from ..io.ir_datasets import collection_name
 from ..io.samples import read_samples
 from ..metrics.registry import Metric
 from ..models.budget import SharedBudget
@@ -274,7 +274,7 @@ def _read_path(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Q
     corpus = None
     if path.is_dir() and (path / "samples.jsonl").is_file():
         samples, name = read_samples(path / "samples.jsonl", fields=fields, encoding=encoding), path.name
-    elif path.is_dir() or path.suffix == ".json" or named(path) is not None:
+    elif path.is_dir() or path.suffix == ".json" or collection_name(path) is not None:
         loaded = Dataset.load(path, fields=fields, encoding=encoding)
         samples, corpus = loaded.samples(), loaded.corpus
         return QuestionSet(samples, DatasetNote(loaded.name, loaded.version, digest_of(samples)), corpus)

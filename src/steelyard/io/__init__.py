@@ -1,1 +1,1 @@
-"""io."""
+"""Readers and writers of samples, rows and text files, in the formats of this and other tools."""

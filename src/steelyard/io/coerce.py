@@ -1,6 +1,6 @@
-"""Values as they come from JSON, CSV, tables and objects, in the types that samples hold.
+"""Convert values from JSON, CSV, tables and objects to the types of sample fields.
 
-Each function returns the value in its type or raises Bad, saying what was expected and what was found.
+Each function returns the converted value or raises InvalidValue, which states the value expected and the value found.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..core.records import Json
 from .rows import InvalidValue, decode_json
 
 TEXT_KEYS = ("text", "content", "page_content", "contents", "passage", "body")
-"""Under which key (or attribute) an object keeps the text of a passage."""
+"""Keys (or attributes) of an object that may contain the text of a passage."""
 
 ID_KEYS = ("id", "_id", "doc_id", "document_id", "source_id")
-"""Under which key an object keeps the id of a passage."""
+"""Keys of an object that may contain the id of a passage."""
 
 _QUOTED = r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\""""
 _PYTHON_LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*,\s*)*(?:(?:{_QUOTED})\s*)?\]")
@@ -31,23 +31,23 @@ Item = TypeVar("Item")
 _NO_VALUE = ("NAType", "NaTType")
 
 
-class Listed(NamedTuple):
-    """The list that a text writes down, and whether as Python prints it rather than as JSON."""
+class ParsedList(NamedTuple):
+    """A list parsed from a text; ``python`` is true if the text was the printed form of a Python list, not JSON."""
 
     items: list[object]
     python: bool = False
 
 
 class RetrievedPassage(NamedTuple):
-    """What an item of a list of passages holds: its text, its id, and the rest."""
+    """The text, the id and the remaining fields of an item in a list of passages."""
 
     text: str
     id: str | None
     rest: dict[str, object]
 
 
-def kind_of(value: object) -> str:
-    """What was found, in words."""
+def describe_value(value: object) -> str:
+    """A short description of a value for an error message."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -62,7 +62,7 @@ def kind_of(value: object) -> str:
 
 
 def plain_value(value: object) -> object:
-    """The value without the wrapping of arrays and tables: lists for arrays, None for NaN and NA.
+    """Convert values of arrays and tables to plain Python: lists for arrays, None for NaN and NA.
 
     >>> plain_value(float("nan")) is None
     True
@@ -82,60 +82,60 @@ def plain_value(value: object) -> object:
 
 
 def text(value: object) -> str:
-    """A text."""
+    """Return a text unchanged."""
     if not isinstance(value, str):
-        raise InvalidValue(f"expected text, found {kind_of(value)}")
+        raise InvalidValue(f"expected text, found {describe_value(value)}")
     return value
 
 
 def texts(value: object) -> list[str]:
-    """A list of texts."""
-    return [_numbered(number, text, item) for number, item in enumerate(_list(value, "text or a list of texts"), 1)]
+    """Return a list of texts."""
+    return [_read_item(number, text, item) for number, item in enumerate(_list(value, "text or a list of texts"), 1)]
 
 
 def identifier(value: object) -> str:
-    """An id, which is text always; a whole number is written as it stands."""
+    """Convert an id to text; only a text or a whole number is accepted."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InvalidValue(f"expected an id (text or a whole number), found {kind_of(value)}")
+    raise InvalidValue(f"expected an id (text or a whole number), found {describe_value(value)}")
 
 
 def identifiers(value: object) -> list[str]:
-    """A list of ids."""
-    return [_numbered(number, identifier, item) for number, item in enumerate(_list(value, "a list of ids"), 1)]
+    """Convert a list of ids to texts."""
+    return [_read_item(number, identifier, item) for number, item in enumerate(_list(value, "a list of ids"), 1)]
 
 
 def grades(value: Mapping[str, object], *, skip_null: bool = False) -> dict[str, float]:
-    """Grades by document. A null is left out where tables have one column for every document."""
-    found = {}
+    """Grades by document. ``skip_null`` leaves out nulls, for tables with one column per document."""
+    converted = {}
     for doc, given in value.items():
         grade = plain_value(given)
         if grade is None and skip_null:
             continue
         if not isinstance(grade, int | float) or not math.isfinite(grade):
-            raise InvalidValue(f"grade of {doc!r}: expected a number, found {kind_of(given)}")
-        found[str(doc)] = float(grade)
-    return found
+            raise InvalidValue(f"grade of {doc!r}: expected a number, found {describe_value(given)}")
+        converted[str(doc)] = float(grade)
+    return converted
 
 
 def tag(value: object) -> str:
-    """A tag's value, as text."""
+    """Convert the value of a tag to text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise InvalidValue(f"expected a tag (a text or a number), found {kind_of(value)}")
+    raise InvalidValue(f"expected a tag (a text or a number), found {describe_value(value)}")
 
 
 def passages(value: object) -> list[RetrievedPassage]:
-    """Passages: texts, or objects that keep their text under one of ``TEXT_KEYS``.
+    """Convert passages: texts, or objects with their text under one of ``TEXT_KEYS``.
 
     >>> passages(["c1", {"text": "c2", "id": 7, "score": 0.5}])[1]
     RetrievedPassage(text='c2', id='7', rest={'id': 7, 'score': 0.5})
     """
-    return [_numbered(number, _passage, item) for number, item in enumerate(_list(value, "a list of texts"), 1)]
+    return [_read_item(number, _passage, item) for number, item in enumerate(_list(value, "a list of texts"), 1)]
 
 
 def _passage(item: object) -> RetrievedPassage:
@@ -145,38 +145,38 @@ def _passage(item: object) -> RetrievedPassage:
     key = None if fields is None else text_key(fields)
     if fields is None or key is None or not isinstance(fields[key], str):
         raise InvalidValue(
-            f"expected text, or an object with its text under {', '.join(TEXT_KEYS[:3])}, found {kind_of(item)}"
+            f"expected text, or an object with its text under {', '.join(TEXT_KEYS[:3])}, found {describe_value(item)}"
         )
     own = next((fields[name] for name in ID_KEYS if isinstance(fields.get(name), str | int)), None)
     return RetrievedPassage(text(fields[key]), None if own is None else identifier(own), rest_of(fields))
 
 
 def text_key(fields: Mapping[str, object]) -> str | None:
-    """The key under which an object keeps its text."""
+    """The key of an object's text, or None if it has no text."""
     return next((key for key in TEXT_KEYS if fields.get(key) is not None), None)
 
 
 def rest_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """An object without its text and without what is null."""
+    """The fields of an object without its text and without nulls."""
     key = text_key(fields)
     return {name: value for name, value in fields.items() if name != key and value is not None}
 
 
 def spans(value: object) -> list[tuple[dict[str, object], dict[str, object]]]:
-    """The fields of relevant spans, and what each object holds beside them."""
-    return [_numbered(number, _span, item) for number, item in enumerate(_list(value, "a list of spans"), 1)]
+    """The span fields of each object in a list of spans, and the object's other fields."""
+    return [_read_item(number, _span, item) for number, item in enumerate(_list(value, "a list of spans"), 1)]
 
 
 def _span(item: object) -> tuple[dict[str, object], dict[str, object]]:
     fields = _object(item)
     if fields is None or fields.get("doc") is None:
-        raise InvalidValue(f"expected a span with doc and start, end or text, found {kind_of(item)}")
+        raise InvalidValue(f"expected a span with doc and start, end or text, found {describe_value(item)}")
     known = {name: fields[name] for name in ("start", "end", "text", "digest") if fields.get(name) is not None}
     for name, given in known.items():
         wanted = str if name in ("text", "digest") else int
         if not isinstance(given, wanted) or isinstance(given, bool):
             raise InvalidValue(
-                f"{name}: expected {'text' if wanted is str else 'a whole number'}, found {kind_of(given)}"
+                f"{name}: expected {'text' if wanted is str else 'a whole number'}, found {describe_value(given)}"
             )
     if "text" not in known and not {"start", "end"} <= set(known):
         raise InvalidValue("expected start and end, or text, found neither")
@@ -184,12 +184,12 @@ def _span(item: object) -> tuple[dict[str, object], dict[str, object]]:
     return {"doc": identifier(fields["doc"]), **known}, rest
 
 
-def list_in(cell: str) -> Listed | None:
-    """The list that a text writes down in JSON or as Python prints it; None if it is a text of its own.
+def parse_list(cell: str) -> ParsedList | None:
+    """Parse a text that is a list in JSON or in Python's printed form; None if the text is not a list.
 
-    What an array or a list of objects prints cannot be told apart into items, so it is refused.
+    The printed form of an array or of a list of objects cannot be split into items, so it is an error.
 
-    >>> list_in('["c1", "c2"]').items, list_in("['c1', 'c2']").items, list_in("[1] is a note")
+    >>> parse_list('["c1", "c2"]').items, parse_list("['c1', 'c2']").items, parse_list("[1] is a note")
     (['c1', 'c2'], ['c1', 'c2'], None)
     """
     stripped = cell.strip()
@@ -199,18 +199,18 @@ def list_in(cell: str) -> Listed | None:
         except InvalidValue:
             pass
         else:
-            return Listed(items) if isinstance(items, list) else None
+            return ParsedList(items) if isinstance(items, list) else None
         if _PYTHON_LIST.fullmatch(stripped):
-            return Listed([_unquoted(item) for item in _QUOTED_ITEM.findall(stripped)], python=True)
+            return ParsedList([_unquoted(item) for item in _QUOTED_ITEM.findall(stripped)], python=True)
     if stripped.startswith(_PRINTED) and stripped[-1:] in "])":
         raise InvalidValue(
-            "expected a JSON list, found what Python prints for one: write lists with json.dumps, or use Parquet"
+            "expected a JSON list, found a printed Python object: write lists with json.dumps, or use Parquet"
         )
     return None
 
 
-def object_in(cell: str) -> object:
-    """The object that a text writes down in JSON, or the text."""
+def parse_object(cell: str) -> object:
+    """Parse a text that is a JSON object; any other text is returned unchanged."""
     if cell.lstrip()[:1] == "{":
         try:
             return decode_json(cell)
@@ -220,7 +220,7 @@ def object_in(cell: str) -> object:
 
 
 def json_value(value: object) -> Json:
-    """Any value as JSON holds it: dates and the like as text, NaN as null. An infinite number is refused."""
+    """Convert any value to JSON: dates and the like become text, NaN becomes null; an infinite number is an error."""
     value = plain_value(value)
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -239,22 +239,22 @@ def json_value(value: object) -> Json:
 def _list(value: object, expected: str) -> list[object]:
     value = plain_value(value)
     if not isinstance(value, list | tuple):
-        raise InvalidValue(f"expected {expected}, found {kind_of(value)}")
+        raise InvalidValue(f"expected {expected}, found {describe_value(value)}")
     return list(value)
 
 
 def _object(item: object) -> Mapping[str, object] | None:
-    """An item as a mapping: a mapping, a record, or an object with one of the text attributes."""
+    """The fields of a mapping, a record, or an object with one of the text attributes; None for any other item."""
     if isinstance(item, Mapping):
         return item
     if isinstance(item, msgspec.Struct):
         return msgspec.structs.asdict(item)
-    held = {key: getattr(item, key, None) for key in (*TEXT_KEYS, "id", "metadata")}
-    return held if text_key(held) else None
+    attributes = {key: getattr(item, key, None) for key in (*TEXT_KEYS, "id", "metadata")}
+    return attributes if text_key(attributes) else None
 
 
-def _numbered(number: int, read: Callable[[object], Item], item: object) -> Item:
-    """One item of a list; what is wrong with it is said with its number."""
+def _read_item(number: int, read: Callable[[object], Item], item: object) -> Item:
+    """Convert one item of a list; an error message begins with the item's number."""
     try:
         return read(item)
     except InvalidValue as bad:

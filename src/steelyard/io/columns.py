@@ -1,8 +1,8 @@
-"""Which column fills which field of a sample: known names, explicit mappings, and what to do with the rest.
+"""Map columns to the fields of samples, by known names and by explicit mappings.
 
-Rules of this file: nothing is guessed between two candidates and nothing is dropped. A column under a known name fills
-its field, ``question_type`` becomes a tag, and every other column is kept as metadata; a column whose name is nearly
-that of a field is kept too, with a remark.
+Rules of this file: two candidates for one field are an error, never a guess, and no column is dropped. A column with a
+known name fills its field, ``question_type`` becomes a tag, and every other column is stored as metadata; a column
+whose name is similar to that of a field is stored as metadata too, with a remark.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _NAMES = {
     "metadata": "additional_metadata",
 }
 ALIASES = {alias: field for field, names in _NAMES.items() for alias in (field, *names.split())}
-"""Every name under which a column is known, and the field that it fills. Case, ``_``, ``-`` and blanks do not count."""
+"""The known column names, each with the field that it fills. Case, ``_``, ``-`` and blanks are ignored."""
 
 TAG_COLUMNS = ("question_type",)
-"""Columns that become tags, to slice by; any other becomes one through ``fields={"tags.lang": "lang"}``."""
+"""Columns that become tags, to slice results by; ``fields={"tags.lang": "lang"}`` makes a tag of any other column."""
 
-SEVERAL = [
+MULTI_REFERENCE_COLUMNS = [
     "references",
     "ground_truths",
     "answers",
@@ -50,31 +50,31 @@ SEVERAL = [
     "reference_answers",
     "correct_answers",
 ]
-"""Columns that hold several references, so that a text in them may be the JSON of a list."""
+"""Columns for several references: a text in them may be a list in JSON."""
 
 _SEPARATORS = re.compile(r"[\s_-]+")
 
 
-def plain(column: str) -> str:
-    """A column's name as it is compared: in lower case, without separators.
+def normalized(column: str) -> str:
+    """The form in which column names are compared: lower case, without separators.
 
-    >>> plain("RelevantIDs"), plain("Ground Truth"), plain("retrieved_contexts")
+    >>> normalized("RelevantIDs"), normalized("Ground Truth"), normalized("retrieved_contexts")
     ('relevantids', 'groundtruth', 'retrievedcontexts')
     """
     return _SEPARATORS.sub("", column).lower()
 
 
-_PLAIN = {plain(alias): alias for alias in reversed(ALIASES)}
-_TAGS = {plain(name): name for name in TAG_COLUMNS}
+_PLAIN = {normalized(alias): alias for alias in reversed(ALIASES)}
+_TAGS = {normalized(name): name for name in TAG_COLUMNS}
 
 
 def known_as(column: str) -> str:
-    """The known name of a column, as ``ALIASES`` spells it; the column's own if it has none."""
-    return _PLAIN.get(plain(column), column)
+    """The known name of a column, as ``ALIASES`` spells it; the column's own name if it is not known."""
+    return _PLAIN.get(normalized(column), column)
 
 
 class Source(NamedTuple):
-    """Where a value comes from: a column, and the path inside its cells."""
+    """The source of a value: a column, and a path inside its cells."""
 
     column: str
     path: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Source(NamedTuple):
         return ".".join((self.column, *self.path))
 
     def of(self, row: Mapping[str, object]) -> object:
-        """The value in a row; None where the path leads nowhere."""
+        """The value in a row; None if the path does not lead to a value."""
         value = row.get(self.column)
         return value if not self.path else _follow(value, self.path)
 
@@ -111,9 +111,11 @@ def _follow(value: object, path: Sequence[str]) -> object:
 
 
 class ColumnMapping(NamedTuple):
-    """For rows of certain columns: the sources of each field, tag and piece of metadata, the last with all the columns
-    left over, which ``rest`` lists; and remarks on them. ``columns`` has the column of each field where that is all
-    there is to say (one whole column for each field, no tags, nothing that needs a second look)."""
+    """The sources of each field, tag and metadata entry (``extra``), for rows with the same columns.
+
+    ``rest`` lists the unmapped columns, which are stored in ``extra`` too; ``remarks`` are warnings on them.
+    ``columns`` has the column of each field that one whole column fills and that needs no parsing.
+    """
 
     fields: dict[str, list[Source]]
     tags: dict[str, Source]
@@ -124,12 +126,12 @@ class ColumnMapping(NamedTuple):
 
     @property
     def is_direct(self) -> bool:
-        """Whether ``columns`` and ``extra`` say all."""
+        """Whether ``columns`` and ``extra`` cover the whole mapping."""
         return len(self.columns) == len(self.fields) and not self.tags
 
 
 class ColumnMapper:
-    """Plans for the columns of rows, after ``fields={"user_input": "meta.question"}`` and the known names."""
+    """Maps the columns of rows by ``fields={"user_input": "meta.question"}`` and by the known names."""
 
     def __init__(self, fields: Mapping[str, str] | None = None) -> None:
         self.explicit = dict(_target(target, column) for target, column in (fields or {}).items())
@@ -138,19 +140,19 @@ class ColumnMapper:
         self._seen: dict[str, None] = {}
 
     def plan(self, row: Mapping[str, object]) -> ColumnMapping:
-        """The plan for a row; rows of the same columns share one."""
+        """The mapping for a row; rows with the same columns share one."""
         key = tuple(row)
         if key not in self._plans:
-            self._plans[key] = self._made([str(column) for column in key])
+            self._plans[key] = self._build([str(column) for column in key])
         return self._plans[key]
 
     def check_found(self) -> None:
-        """Raise where ``fields`` names a column that no row had. A reader asks at the end of its rows."""
+        """Raise UnknownName if ``fields`` names a column that no row had. Readers call this after their last row."""
         for target in sorted(self.missing if self._seen else ()):
             column = self.explicit[target]
             raise UnknownName(f"no row has the column {column!r} (for {target}): {did_you_mean(column, self._seen)}")
 
-    def _made(self, columns: list[str]) -> ColumnMapping:
+    def _build(self, columns: list[str]) -> ColumnMapping:
         self._seen.update(dict.fromkeys(columns))
         plan = ColumnMapping({}, {}, {}, [], [], {})
         taken = set()
@@ -172,8 +174,8 @@ class ColumnMapper:
             field = _field(name, known)
             if field is not None and field not in self.explicit:
                 plan.fields.setdefault(field, []).append(Source(column))
-            elif plain(column) in _TAGS and _TAGS[plain(column)] not in plan.tags:
-                plan.tags[_TAGS[plain(column)]] = Source(column)
+            elif normalized(column) in _TAGS and _TAGS[normalized(column)] not in plan.tags:
+                plan.tags[_TAGS[normalized(column)]] = Source(column)
             elif column in plan.extra:
                 both = f"{str(plan.extra[column])!r} and the column {column!r} itself"
                 raise InputError(f"{both} both become metadata.{column}", field="fields")
@@ -181,29 +183,34 @@ class ColumnMapper:
                 plan.extra[column] = Source(column)
                 plan.rest.append(column)
         for field, sources in plan.fields.items():
-            if len(sources) == 1 and not sources[0].path and field != "relevant_spans" and not may_list(sources[0]):
+            if (
+                len(sources) == 1
+                and not sources[0].path
+                and field != "relevant_spans"
+                and not may_hold_list(sources[0])
+            ):
                 plan.columns[field] = sources[0].column
-        plan.remarks.extend(_nearly(plan, {*plan.fields, *self.explicit}))
+        plan.remarks.extend(_similar_names(plan, {*plan.fields, *self.explicit}))
         return plan
 
 
-def may_list(source: Source) -> bool:
-    """Whether a column is one for several references, where a text may be the JSON of a list."""
-    return known_as(source.column) in SEVERAL
+def may_hold_list(source: Source) -> bool:
+    """Whether a column may contain several references, so that a text in it may be a list in JSON."""
+    return known_as(source.column) in MULTI_REFERENCE_COLUMNS
 
 
 def _field(name: str, known: set[str]) -> str | None:
-    """The field that a column fills, given what stands beside it."""
+    """The field that a column fills, given the names of the other columns."""
     field = ALIASES.get(name)
     if field == "id" and name != "id" and "id" in known:
-        return None  # another table's key beside the row's own
+        return None  # the row has its own id; this column is the key of another table
     if name == "context" and "retrieval_context" in known:
-        return "reference_contexts"  # a test case, where "context" is what should have been retrieved
+        return "reference_contexts"  # in a test case, "context" is the text that should have been retrieved
     return field
 
 
 def _target(target: str, column: str) -> tuple[str, str]:
-    """One entry of ``fields``: the field, ``tags.NAME`` or ``metadata.NAME`` that it fills, and from where."""
+    """One entry of ``fields``: the field, ``tags.NAME`` or ``metadata.NAME`` that it fills, and the source column."""
     kind, _, name = target.partition(".")
     if not isinstance(column, str) or not column:
         raise InputError(f"expected the name of a column for {target!r}, found {column!r}", field="fields")
@@ -217,20 +224,20 @@ def _target(target: str, column: str) -> tuple[str, str]:
 
 
 def _source(column: str, columns: list[str]) -> Source | None:
-    """The source that an entry of ``fields`` names: a column, or a column and a path in it."""
+    """The source that an entry of ``fields`` names: a column, or a column and a path in it; None if it is missing."""
     if column in columns:
         return Source(column)
     head, *path = column.split(".")
     return Source(head, tuple(path)) if path and head in columns else None
 
 
-def _nearly(plan: ColumnMapping, filled: set[str]) -> list[str]:
-    """A remark for each left-over column whose name is nearly that of a field which nothing fills."""
+def _similar_names(plan: ColumnMapping, filled: set[str]) -> list[str]:
+    """A remark for each unmapped column whose name is similar to that of a field without a column."""
     remarks = []
     for column in plan.rest:
-        close = difflib.get_close_matches(plain(column), _PLAIN, n=1, cutoff=0.82)
-        if close and plain(column) not in _PLAIN and ALIASES[_PLAIN[close[0]]] not in filled:
+        close = difflib.get_close_matches(normalized(column), _PLAIN, n=1, cutoff=0.82)
+        if close and normalized(column) not in _PLAIN and ALIASES[_PLAIN[close[0]]] not in filled:
             name, field = _PLAIN[close[0]], ALIASES[_PLAIN[close[0]]]
             also = "" if name == field else f" ({field})"
-            remarks.append(f"the column {column!r} is kept as metadata: did you mean {name!r}{also}?")
+            remarks.append(f"the column {column!r} is stored as metadata: did you mean {name!r}{also}?")
     return remarks

@@ -1,8 +1,8 @@
-"""Cells of CSV and TSV files: text in, text out, nothing guessed from it.
+"""Read and write the cells of CSV and TSV files as text, without guessing types.
 
-A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@`` or white space that ends a cell. Such cells are
-written behind an apostrophe, and so are an empty text (an empty cell is an absent value) and a text that could be taken
-for an escaped one. The reader takes one apostrophe off again: what is written reads back identical, ``'tis`` stays.
+A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@`` or white space that ends a cell. The writer puts
+an apostrophe before such texts, before an empty text (an empty cell is an absent value) and before a text that looks
+like an escaped one. The reader removes one apostrophe, so every text reads back identical and ``'tis`` is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LISTLIKE = re.compile(r"'*([=+\-@\t\r\n＝＋－＠\[]|\Z)")
 
 
 def escape(text: str, *, maybe_list: bool = False) -> str:
-    """The cell for a text. In a column that may hold lists, a text that looks like one is marked as text too.
+    """The cell for a text. In a column that may contain lists, a text that looks like a list is escaped too.
 
     >>> escape("=1+1"), escape("'tis"), escape("")
     ("'=1+1", "'tis", "'")
@@ -32,7 +32,7 @@ def escape(text: str, *, maybe_list: bool = False) -> str:
 
 
 def unescape(cell: str, *, maybe_list: bool = False) -> str:
-    """The text of a cell that ``escape`` made.
+    """The text of a cell that ``escape`` wrote.
 
     >>> unescape("'=1+1"), unescape("'tis"), unescape("'")
     ('=1+1', "'tis", '')
@@ -43,16 +43,16 @@ def unescape(cell: str, *, maybe_list: bool = False) -> str:
 def read_cells(
     path: Path, encoding: str = "utf-8", *, delimiter: str | None = None
 ) -> Iterator[tuple[int, Mapping[str, str | None] | InputError]]:
-    """Line and cells by column of each row; an empty cell is None. A row that cannot be read is an InputError.
+    """The line number and the cells by column of each row; an empty cell is None, an unreadable row is an InputError.
 
-    Without ``delimiter``, the header decides: a comma, else a semicolon, else a tab. Blank lines do not count.
+    Without ``delimiter``, the header decides: a comma, else a semicolon, else a tab. Blank lines are skipped.
     """
-    faults: list[InputError] = []
+    problems: list[InputError] = []
 
     def text() -> Iterator[str]:
         for line in read_lines(path, encoding):
-            if fault := line.fault(path):
-                faults.append(fault)
+            if encoding_error := line.encoding_error(path):
+                problems.append(encoding_error)
             yield line.data.decode("utf-8", "replace")
 
     lines = text()
@@ -66,19 +66,19 @@ def read_cells(
         try:
             cells = _next(reader)
         except csv.Error as error:
-            faults.append(InputError(f"not CSV: {error}", path=path, line=start))
+            problems.append(InputError(f"not CSV: {error}", path=path, line=start))
             cells = []
         if cells is None:
             return
-        if faults:
+        if problems:
             if header is None:
-                raise faults[0]
-            yield start, faults[0]
-            faults.clear()
+                raise problems[0]
+            yield start, problems[0]
+            problems.clear()
         elif not cells:
             continue
         elif header is None:
-            header = _checked(cells, path)
+            header = _column_names(cells, path)
         elif len(cells) != len(header):
             message = f"found {_count(len(cells))}, expected {len(header)} as in the header"
             yield start, InputError(message, path=path, line=start)
@@ -87,7 +87,7 @@ def read_cells(
 
 
 def _next(reader: Iterator[list[str]]) -> list[str] | None:
-    """The next record. The limit on a cell's length belongs to the whole process, so it is put back at once."""
+    """The next record. The limit on cell length applies to the whole process, so it is restored at once."""
     limit = csv.field_size_limit(sys.maxsize)
     try:
         return next(reader, None)
@@ -101,10 +101,10 @@ def _chain(head: str, lines: Iterator[str]) -> Iterator[str]:
     yield from lines
 
 
-def _checked(header: list[str], path: Path) -> list[str]:
+def _column_names(header: list[str], path: Path) -> list[str]:
     names = [name.strip() for name in header]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"the column {twice!r} stands twice in the header", path=path, line=1)
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"the column {repeated!r} occurs twice in the header", path=path, line=1)
     return names
 
 
@@ -113,7 +113,7 @@ def _count(cells: int) -> str:
 
 
 def write_cells(file: IO[bytes], header: Sequence[str], rows: Iterable[Sequence[str | None]], delimiter: str) -> None:
-    """Write rows of cells that are escaped already. Lines end as RFC 4180 has it, so that both its marks are quoted."""
+    """Write rows of escaped cells. Lines end with CR LF, as in RFC 4180, so that the writer quotes both characters."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\r\n")
     writer.writerow(header)

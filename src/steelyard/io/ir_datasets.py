@@ -1,6 +1,6 @@
-"""Collections of ir_datasets by name, such as ``ir_datasets:beir/nfcorpus/test``, wherever a path may stand.
+"""Read collections of ir_datasets by name, such as ``ir_datasets:beir/nfcorpus/test``, in place of a path.
 
-The package finds, fetches and keeps what it needs by itself; it is imported when such a name is met, and not before.
+The ir_datasets package downloads and caches its files; it is imported only when such a name is used.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ PREFIX = "ir_datasets:"
 _BODIES = ("text", "body", "abstract", "contents", "description")
 
 
-def named(path: str | PathLike[str]) -> str | None:
-    """The name of a collection where a path is one of ir_datasets.
+def collection_name(path: str | PathLike[str]) -> str | None:
+    """The name of an ir_datasets collection if the path is one, else None.
 
-    >>> named("ir_datasets:vaswani"), named("vaswani/corpus.jsonl")
+    >>> collection_name("ir_datasets:vaswani"), collection_name("vaswani/corpus.jsonl")
     ('vaswani', None)
     """
     text = path.as_posix() if isinstance(path, Path) else fspath(path)
@@ -29,7 +29,7 @@ def named(path: str | PathLike[str]) -> str | None:
 
 
 class Collection:
-    """A collection by its name. Each part is read when it is asked for; what it lacks is empty."""
+    """A collection by its name. Each part is read when it is requested; a missing part is empty."""
 
     def __init__(self, name: str) -> None:
         if find_spec("ir_datasets") is None:
@@ -46,7 +46,7 @@ class Collection:
 
     @property
     def documents(self) -> dict[str, str]:
-        """The texts of the documents by id, all in memory; a title goes before the text on a line of its own."""
+        """The texts of the documents by id, all in memory; a title precedes its text on a separate line."""
         return {str(one.doc_id): _text(one) for one in self._all("docs")}
 
     @property
@@ -56,7 +56,7 @@ class Collection:
 
     @property
     def qrels(self) -> dict[str, dict[str, float]]:
-        """The judgements."""
+        """The relevance judgments."""
         found: dict[str, dict[str, float]] = {}
         for one in self._all("qrels"):
             grades = found.setdefault(str(one.query_id), {})
@@ -69,33 +69,33 @@ class Collection:
         has, read = getattr(self._source, f"has_{part}", None), getattr(self._source, f"{part}_iter", None)
         if not callable(read) or (callable(has) and not has()):
             return
-        items = self._begun(part, read)
+        items = self._start(part, read)
         while True:
             try:
                 item = next(items)
             except StopIteration:
                 return
             except Exception as error:
-                raise self._unread(part, error) from error
+                raise self._read_error(part, error) from error
             yield item
 
-    def _begun(self, part: str, read: Callable[[], Any]) -> Iterator[Any]:
+    def _start(self, part: str, read: Callable[[], Any]) -> Iterator[Any]:
         try:
             return iter(read())
         except Exception as error:
-            raise self._unread(part, error) from error
+            raise self._read_error(part, error) from error
 
-    def _unread(self, part: str, error: Exception) -> InputError:
-        """What the package met with on the way: a file that cannot be fetched, a licence that was not agreed to."""
-        words = " ".join(str(error).split())
-        return self._error(f"ir_datasets cannot read its {part}: {type(error).__name__}: {words[:300]}")
+    def _read_error(self, part: str, error: Exception) -> InputError:
+        """An error of ir_datasets, such as a failed download or a licence that was not accepted, in one line."""
+        message = " ".join(str(error).split())
+        return self._error(f"ir_datasets cannot read its {part}: {type(error).__name__}: {message[:300]}")
 
     def _error(self, message: str) -> InputError:
         return InputError(message, path=f"{PREFIX}{self.name}")
 
 
 def _text(one: Any) -> str:  # noqa: ANN401 - a record of a package without types
-    """The text of a document or a query: title and text as elsewhere, else what the record calls its text."""
+    """The text of a document or a query: title and text if it has them, else the record's default text."""
     body = next((value for name in _BODIES if isinstance(value := getattr(one, name, None), str)), None)
     title = getattr(one, "title", None)
     if isinstance(body, str):

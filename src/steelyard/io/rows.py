@@ -1,8 +1,8 @@
-"""Rows of files and tables, each with its place, before anyone asks what they mean.
+"""Read rows from files and tables, each with its location, before their columns are interpreted.
 
-Rules of this file: a row that cannot be read takes its turn as an InputError, so that a reader may stop at the first
-and a check may list all of them. Files are read as streams (a JSON file is read whole), and nothing imports polars
-but Parquet and zstd.
+Rules of this file: an unreadable row is yielded as an InputError, so that a reader can stop at the first one and a
+check can list all of them. Files are read as streams (a JSON file is read whole), and polars is imported only for
+Parquet and zstd.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .csv_cells import read_cells
 from .text_files import peek, read_lines, read_utf8, suffix_of
 
 Kind: TypeAlias = Literal["json", "object", "cells", "table"]
-"""What the values of a row are: of JSON, of an object in memory, text cells of CSV, or cells of a typed table."""
+"""The origin of a row's values: JSON, an object in memory, text cells of CSV, or cells of a typed table."""
 
 CONTAINERS = ("queries", "samples", "data", "rows", "records", "test_cases", "goldens", "tests")
-"""Keys under which a JSON object keeps its rows."""
+"""Keys of a JSON object that may contain its rows."""
 
 FORMATS = {
     ".jsonl": "jsonl",
@@ -33,21 +33,21 @@ FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-"""The formats of files of rows, by suffix."""
+"""The formats of files with rows, by suffix."""
 
 _NAN = re.compile(rb'"(?:[^"\\]|\\.)*"|\bNaN\b')
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 
 
 class RowPlace(NamedTuple):
-    """Where a row stands: its file and line, and its number from 1 (which is all that a table has)."""
+    """The location of a row: its file and line, and its number from 1 (a table has only the number)."""
 
     path: Path | None = None
     line: int | None = None
     row: int = 0
 
     def error(self, message: str, field: str | None = None) -> InputError:
-        """The error that names this place."""
+        """An error that names this location."""
         text = message if self.line is not None else f"row {self.row}: {message}"
         return InputError(text, path=self.path, line=self.line, field=field)
 
@@ -57,7 +57,7 @@ class RowPlace(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row: its place, what it holds (an InputError where it cannot be read), and the kind of its values."""
+    """One row: its location, its values (an InputError if it cannot be read), and the kind of its values."""
 
     place: RowPlace
     values: object
@@ -65,7 +65,7 @@ class Row(NamedTuple):
 
 
 class InvalidValue(ValueError):
-    """A value that is not what was expected; whoever knows the place makes an InputError of it."""
+    """A value that is not the expected one; callers that know its location convert this to an InputError."""
 
     def __init__(self, message: str, byte: int | None = None) -> None:
         super().__init__(message)
@@ -78,8 +78,8 @@ class InvalidValue(ValueError):
 def rows_of_file(path: Path, encoding: str = "utf-8", *, form: str | None = None) -> Iterator[Row]:
     """The rows of a JSONL, JSON, CSV, TSV or Parquet file; text may be gzip or zstd.
 
-    The suffix tells the format (if ``form`` does not), and the content where the suffix does not or where a ``.json``
-    file holds a JSON object a line.
+    ``form`` or else the suffix determines the format; the content determines it if the suffix is unknown or if a
+    ``.json`` file has one JSON object per line.
     """
     form = form or format_of(path)
     if form == "parquet":
@@ -117,8 +117,8 @@ def _jsonl_rows(path: Path, encoding: str) -> Iterator[Row]:
             yield Row(place, decode_json(line.data))
         except InvalidValue as error:
             column = "" if error.byte is None else f" at byte {error.byte + 1}"
-            wanted = f"not JSON: {error}{column} (expected one JSON object a line)"
-            yield Row(place, line.fault(path) or place.error(wanted))
+            message = f"not JSON: {error}{column} (expected one JSON object per line)"
+            yield Row(place, line.encoding_error(path) or place.error(message))
 
 
 def _json_rows(path: Path, encoding: str) -> Iterator[Row]:
@@ -145,7 +145,7 @@ def _json_rows(path: Path, encoding: str) -> Iterator[Row]:
 def _rows_of_json(path: Path, data: bytes) -> Iterator[Row]:
     """The rows of a JSON text: a list, a list under a known key, columns of equal length, or one row."""
     if data.lstrip()[:1] != b"{":
-        return _listed(path, data, data)
+        return _rows_of_list(path, data, data)
     top = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     keys = {key.casefold(): key for key in top}
     for container in CONTAINERS:
@@ -153,7 +153,7 @@ def _rows_of_json(path: Path, data: bytes) -> Iterator[Row]:
         if container == "queries" and inner == b"null":
             return iter(())
         if inner[:1] == b"[":
-            rows = _listed(path, data, inner)
+            rows = _rows_of_list(path, data, inner)
             return map(_query_row, rows) if container == "queries" else rows
     value = msgspec.json.decode(data, type=dict[str, object])
     if value and all(isinstance(column, list) for column in value.values()):
@@ -163,13 +163,13 @@ def _rows_of_json(path: Path, data: bytes) -> Iterator[Row]:
     return iter([Row(RowPlace(path, 1, 1), value)])
 
 
-def _listed(path: Path, data: bytes, inner: bytes) -> Iterator[Row]:
-    """The rows of the JSON list ``inner``, a part of ``data``, each with its line."""
+def _rows_of_list(path: Path, data: bytes, inner: bytes) -> Iterator[Row]:
+    """The rows of the JSON list ``inner``, a part of ``data``, each with its line number."""
     items = msgspec.json.decode(inner, type=list[msgspec.Raw])
-    return _placed(path, data, data.index(inner), items)
+    return _rows_with_lines(path, data, data.index(inner), items)
 
 
-def _placed(path: Path, data: bytes, at: int, items: Iterable[msgspec.Raw]) -> Iterator[Row]:
+def _rows_with_lines(path: Path, data: bytes, at: int, items: Iterable[msgspec.Raw]) -> Iterator[Row]:
     line = data.count(b"\n", 0, at) + 1
     for row, raw in enumerate(items, 1):
         text = bytes(raw)
@@ -180,7 +180,7 @@ def _placed(path: Path, data: bytes, at: int, items: Iterable[msgspec.Raw]) -> I
 
 
 def _query_row(row: Row) -> Row:
-    """A row of the dataset shape, where ``context`` is what an answer rests on, and an empty text is an absent one."""
+    """A row of the dataset format, where ``context`` is the reference context and an empty text is an absent value."""
     if not isinstance(row.values, dict):
         return row
     values = {}
@@ -216,9 +216,9 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 
 
 def decode_json(data: bytes | str) -> object:
-    """A JSON value. ``NaN``, which many programs write for a missing cell, is read as null.
+    """Parse a JSON value. ``NaN``, which many programs write for a missing cell, is read as null.
 
-    Raises Bad with the reason, and the byte where it is known.
+    Raises InvalidValue with the reason, and with the byte offset if it is known.
     """
     try:
         return msgspec.json.decode(data)
@@ -241,7 +241,7 @@ def _nan_is_null(data: bytes) -> bytes:
 def _bad_json(error: Exception) -> InvalidValue:
     reason = str(error).removeprefix("JSON is malformed: ")
     at = _BYTE.search(reason)
-    reason = "it ends early" if "truncated" in reason else _BYTE.sub("", reason)
+    reason = "unexpected end of the text" if "truncated" in reason else _BYTE.sub("", reason)
     return InvalidValue(reason, None if at is None else int(at[1]))
 
 
@@ -250,7 +250,7 @@ def _bad_json(error: Exception) -> InvalidValue:
 
 @runtime_checkable
 class _Polars(Protocol):
-    """A polars DataFrame, as far as reading needs it."""
+    """The methods of a polars DataFrame that reading uses."""
 
     def iter_rows(self, *, named: bool) -> Iterator[dict[str, object]]: ...
 
@@ -286,8 +286,8 @@ def rows_of_table(source: object) -> Iterator[Row] | None:
         values = (row for batch in source.collect_batches(maintain_order=True) for row in batch.iter_rows(named=True))
     elif isinstance(source, _Pandas):
         names = [str(name) for name in source.columns]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InputError(f"the column {twice!r} stands twice in the table")
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"the column {repeated!r} occurs twice in the table")
         values = (dict(zip(names, cells, strict=True)) for cells in source.itertuples(False, None))
     elif isinstance(source, _Arrow):
         batches = cast("Iterable[object]", source.to_batches())
@@ -311,7 +311,7 @@ def rows_of_columns(columns: Mapping[str, object], *, path: Path | None = None) 
 
 
 def rows_of_objects(source: Iterable[object]) -> Iterator[Row]:
-    """The rows of an iterable of mappings, records, or objects that turn into a dict (pydantic, ragas, dataclass)."""
+    """The rows of mappings, records, or objects that convert to a dict (pydantic, ragas, dataclass)."""
     for number, item in enumerate(source, 1):
         yield Row(RowPlace(None, None, number), _mapping(item), "object")
 

@@ -1,7 +1,7 @@
-"""Samples from files and objects, and back.
+"""Read samples from files and objects, write them to files, and check them.
 
-``read_samples`` reads whatever people keep samples in: JSONL, JSON, CSV, TSV, Parquet, tables in memory, lists of
-mappings, the sets of other libraries. ``write_samples`` writes files that read back identical.
+``read_samples`` reads JSONL, JSON, CSV, TSV, Parquet, tables in memory, lists of mappings, and the datasets of other
+libraries. ``write_samples`` writes files that read back identical.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..core.records import Sample
 from ..core.wording import pluralize
 from .coerce import json_value
 from .csv_cells import escape, write_cells
-from .foreign_rows import as_plain
+from .deepeval_promptfoo import as_sample_row
 from .row_parser import RowParser
 from .rows import FORMATS, InvalidValue, Row, RowPlace, rows_of_columns, rows_of_file, rows_of_objects, rows_of_table
 from .text_files import suffix_of, writing
 
 Item = TypeVar("Item")
 File: TypeAlias = "str | PathLike[str]"
-MOST = 20
-"""How many problems are listed before the rest is only counted."""
+MOST_PROBLEMS = 20
+"""The number of problems that are listed; further ones are only counted."""
 
 _TEXTS = ("id", "user_input", "response")
 _LISTS = ("retrieved_contexts", "reference_contexts", "retrieved_ids")
@@ -40,17 +40,17 @@ _NUMBER = re.compile("[1-9][0-9]{0,17}")
 
 
 def read_samples(source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> list[Sample]:
-    """All samples of a source.
+    """Read all samples of a source.
 
     ``source`` is a path or several (``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``; text also ``.gz`` and
     ``.zst``), a polars, pandas or pyarrow table, an iterable of samples or mappings, a mapping of columns, or an object
-    with ``to_list()`` or ``samples`` (a ragas EvaluationDataset, a Dataset). Columns are known by their usual names
-    (``question``, ``answer``, ``contexts``, ``ground_truth`` …); ``fields`` names others, by path where they are
-    nested: ``{"user_input": "meta.q", "retrieved_contexts": "hits.*.body", "tags.lang": "language"}``. Columns that
-    fill no field are kept in the metadata. Ids are text; rows without id are numbered from 1, over all files.
+    with ``to_list()`` or ``samples`` (a ragas EvaluationDataset, a Dataset). Columns are recognised by their usual
+    names (``question``, ``answer``, ``contexts``, ``ground_truth`` …); ``fields`` maps other names, nested ones by
+    path: ``{"user_input": "meta.q", "retrieved_contexts": "hits.*.body", "tags.lang": "language"}``. Columns that
+    fill no field are stored in the metadata. Ids are text; rows without id are numbered from 1, over all files.
 
     An empty cell of a CSV file or table is an absent value; ``""`` and ``[]`` of JSON are present and empty.
-    What is read with a caveat (a text in place of a list) is a warning, given once.
+    A doubtful value (a text instead of a list) is read with a warning, issued once per kind.
 
     Raises InputError with file, line and column: one problem, or an InputErrors with the first twenty.
 
@@ -58,17 +58,17 @@ def read_samples(source: object, *, fields: Mapping[str, str] | None = None, enc
     >>> sample.id, sample.user_input, sample.response, sample.retrieved_contexts, sample.metadata
     ('1', 'Who?', 'Ada', ['Ada did.'], {'lang': 'en'})
     """
-    return gathered(samples_of(_rows(source, encoding, fields), RowParser(fields, warned)))
+    return collect_samples(samples_of(_rows(source, encoding, fields), RowParser(fields, warn_remark)))
 
 
 def iter_samples(
     source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8"
 ) -> Iterator[Sample]:
-    """The samples of a source, one at a time: as ``read_samples``, but the first problem is raised where it stands.
+    """Yield the samples of a source one at a time: as ``read_samples``, but the first problem is raised at once.
 
-    Memory holds one sample, and the ids that were given, so that none comes twice (a JSON file is read whole).
+    Memory contains one sample and all ids so far, to detect repeated ids (a JSON file is read whole).
     """
-    for item in samples_of(_rows(source, encoding, fields), RowParser(fields, warned)):
+    for item in samples_of(_rows(source, encoding, fields), RowParser(fields, warn_remark)):
         if not isinstance(item, Sample):
             raise item[0] if len(item) == 1 else InputErrors(item)
         yield item
@@ -76,7 +76,7 @@ def iter_samples(
 
 @dataclass
 class CheckResult:
-    """What a check found in a file: how many rows, how often each field is given, problems and warnings.
+    """The result of checking a file: number of rows, number of rows per field, problems and warnings.
 
     ``problems`` are the first twenty; ``more`` counts the rest.
     """
@@ -90,7 +90,7 @@ class CheckResult:
 
     @property
     def total(self) -> int:
-        """How many problems there are, listed or not."""
+        """The number of all problems, listed or not."""
         return len(self.problems) + self.more
 
     @property
@@ -99,34 +99,36 @@ class CheckResult:
         return not self.problems
 
     def add(self, problems: Iterable[InputError]) -> None:
-        """Take up problems: the first ones are listed, the others counted."""
+        """Add problems: the first twenty are listed, the others counted."""
         for problem in problems:
-            if len(self.problems) < MOST:
+            if len(self.problems) < MOST_PROBLEMS:
                 self.problems.append(problem)
             else:
                 self.more += 1
 
-    def take(self, items: Iterable[Sample | list[InputError]], look: Callable[[Sample], None] | None = None) -> None:
-        """Count samples and the fields that they give, show each to ``look``, and take up the problems of bad rows."""
+    def count(
+        self, items: Iterable[Sample | list[InputError]], inspect: Callable[[Sample], None] | None = None
+    ) -> None:
+        """Count samples and their fields, call ``inspect`` with each sample, and add the problems of invalid rows."""
         for item in items:
             self.rows += 1
             if not isinstance(item, Sample):
                 self.add(item)
                 continue
             for name in Sample.__struct_fields__:
-                if given(item, name):
+                if has_field(item, name):
                     self.fields[name] = self.fields.get(name, 0) + 1
-            if look is not None:
-                look(item)
+            if inspect is not None:
+                inspect(item)
 
-    def remark(self, intake: RowParser, *, several: bool = False) -> None:
-        """Take up as warnings what an intake read with a caveat, with the file where there are several."""
-        for text, (place, count) in intake.remarks.items():
+    def add_remarks(self, parser: RowParser, *, several: bool = False) -> None:
+        """Add the remarks of a parser as warnings; with ``several`` files, each names its file."""
+        for text, (place, count) in parser.remarks.items():
             others = f" (and {pluralize(count - 1, 'more row')})" if count > 1 else ""
             self.warnings.append(f"{place if several else place._replace(path=None)}: {text}{others}")
 
     def raise_problems(self) -> None:
-        """Raise what was found as one error: all listed problems, and how many more there are."""
+        """Raise the problems as one error: all listed ones, and the number of others."""
         if len(self.problems) == 1 and not self.more:
             raise self.problems[0]
         if self.problems:
@@ -135,33 +137,33 @@ class CheckResult:
 
 
 def check_samples(source: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> CheckResult:
-    """Read a source to its end and tell all that is wrong with it."""
-    result, intake = CheckResult("samples"), RowParser(fields)
+    """Read a whole source and report all its problems."""
+    result, parser = CheckResult("samples"), RowParser(fields)
     try:
-        result.take(samples_of(_rows(source, encoding, fields), intake))
+        result.add_rows(samples_of(_rows(source, encoding, fields), parser))
     except InputErrors as errors:
         result.add(errors.problems)
     except InputError as error:
         result.add([error])
-    result.remark(intake, several=not isinstance(source, str | PathLike))
+    result.add_remarks(parser, several=not isinstance(source, str | PathLike))
     return result
 
 
-def warned(message: str) -> None:
-    """Give a remark of a reader as a warning."""
+def warn_remark(message: str) -> None:
+    """Issue a remark of a reader as a warning."""
     warnings.warn(message, UserWarning, stacklevel=4)
 
 
-def gathered(items: Iterable[Item | list[InputError]]) -> list[Item]:
-    """All the items, or an error with the first problems."""
+def collect_samples(items: Iterable[Item | list[InputError]]) -> list[Item]:
+    """Return all items, or raise an error with the first problems."""
     found, problems = list[Item](), list[InputError]()
     for item in items:
         if not isinstance(item, list):
             found.append(item)
             continue
         problems += item
-        if len(problems) >= MOST:
-            problems = [*problems[:MOST], InputError("reading stopped here; there may be more problems")]
+        if len(problems) >= MOST_PROBLEMS:
+            problems = [*problems[:MOST_PROBLEMS], InputError("reading stopped here; there may be more problems")]
             break
     if problems:
         raise problems[0] if len(problems) == 1 else InputErrors(problems)
@@ -171,25 +173,25 @@ def gathered(items: Iterable[Item | list[InputError]]) -> list[Item]:
 # Reading
 
 
-def samples_of(rows: Iterable[Row], intake: RowParser) -> Iterator[Sample | list[InputError]]:
-    """The samples of rows, numbered where they have no id; in the place of a bad row, its problems."""
+def samples_of(rows: Iterable[Row], parser: RowParser) -> Iterator[Sample | list[InputError]]:
+    """The samples of rows, numbered if they have no id; an invalid row yields its problems instead."""
     ids = _Ids()
     for row in rows:
         ids.rows += 1
         try:
-            yield ids.given(intake.sample(row), row.place)
+            yield ids.assign(parser.sample(row), row.place)
         except InputErrors as errors:
             yield list(errors.problems)
         except InputError as error:
             yield [error]
-    intake.mapper.check_found()
+    parser.mapper.check_found()
 
 
 def _rows(source: object, encoding: str, fields: Mapping[str, str] | None = None) -> Iterator[Row]:
     if isinstance(source, str | PathLike):
         read = rows_of_file(Path(source), encoding)
-        # Test cases of other tools are lists of JSON; whoever names columns means those of the file.
-        return map(as_plain, read) if suffix_of(Path(source)) == ".json" and not fields else read
+        # Test cases of other tools are JSON lists; explicit ``fields`` name the columns of the file itself.
+        return map(as_sample_row, read) if suffix_of(Path(source)) == ".json" and not fields else read
     if isinstance(source, Sample | bytes):
         raise WrongType(f"expected several samples, found one {type(source).__name__}: put it in a list")
     if (rows := rows_of_table(source)) is not None:
@@ -226,15 +228,15 @@ def _rows_of_mapping(source: Mapping[object, object]) -> Iterator[Row]:
 
 
 class _Ids:
-    """The ids given so far: rows without id are numbered, and no two rows may have the same id."""
+    """Assigns and checks ids: a row without id gets its number, and no two rows may have the same id."""
 
     def __init__(self) -> None:
         self.rows = 0
-        # Line numbers by id and file, and one byte for each row that was numbered: a million rows must fit.
+        # Line numbers by id and file, and one byte per numbered row: a million rows must fit into memory.
         self._lines: dict[Path | None, dict[str, int]] = {}
         self._numbered = bytearray()
 
-    def given(self, sample: Sample, place: RowPlace) -> Sample:
+    def assign(self, sample: Sample, place: RowPlace) -> Sample:
         if not sample.id:
             sample = structs.replace(sample, id=str(self.rows))
             self._numbered.extend(bytes(self.rows - len(self._numbered)))
@@ -255,32 +257,32 @@ class _Ids:
 
 
 def write_samples(path: File, samples: Iterable[Sample], *, form: str | None = None) -> None:
-    """Write samples so that ``read_samples`` returns them as they are. The suffix tells the format, or ``form`` does.
+    """Write samples so that ``read_samples`` returns them unchanged. ``form`` or else the suffix sets the format.
 
-    JSONL (written as a stream), JSON, CSV, TSV, each also ``.gz``, and Parquet. In CSV, lists and mappings are cells of
-    JSON, and a text that a spreadsheet would run as a formula stands behind an apostrophe, which the reader takes off.
-    The file appears when it is whole. Raises InputError for a sample that a file cannot hold: a number that is not
-    finite, or half of a surrogate pair.
+    Formats are JSONL (written as a stream), JSON, CSV, TSV, each also ``.gz``, and Parquet. In CSV, lists and mappings
+    are cells of JSON, and a text that a spreadsheet would run as a formula is preceded by an apostrophe, which the
+    reader removes. The file becomes visible when it is complete. Raises InputError for a sample that a file cannot
+    store: a number that is not finite, or half of a surrogate pair.
     """
     path = Path(path)
     form = form or FORMATS.get(suffix_of(path))
     if form == "parquet":
-        _write_parquet(path, _sound(samples))
+        _write_parquet(path, _encodable(samples))
     elif form in ("csv", "tsv"):
-        _write_cells(path, _sound(samples), "\t" if form == "tsv" else ",")
+        _write_cells(path, _encodable(samples), "\t" if form == "tsv" else ",")
     elif form in ("json", "jsonl"):
         _write_json(path, samples, listed=form == "json")
     else:
         raise InputError("unknown format (expected .jsonl, .json, .csv, .tsv or .parquet, also with .gz)", path=path)
 
 
-def _sound(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples, once all of them are known to fit into a file."""
+def _encodable(samples: Iterable[Sample]) -> list[Sample]:
+    """Return the samples as a list, after checking that each can be written."""
     return [sample for sample in samples if _json(sample)]
 
 
 def _json(sample: Sample) -> bytes:
-    """A sample as JSON. What JSON cannot hold is an error, never another value."""
+    """A sample as JSON. A value that JSON cannot represent is an error; it is never replaced."""
     try:
         if sample.metadata or sample.relevance:
             json_value([sample.metadata, sample.relevance])
@@ -299,13 +301,13 @@ def _write_json(path: Path, samples: Iterable[Sample], *, listed: bool) -> None:
 
 
 def _write_cells(path: Path, samples: list[Sample], delimiter: str) -> None:
-    columns = _used(samples)
+    columns = _used_fields(samples)
     with writing(path) as file:
         write_cells(file, columns, ([_cell(sample, name) for name in columns] for sample in samples), delimiter)
 
 
 def _cell(sample: Sample, name: str) -> str | None:
-    if not given(sample, name):
+    if not has_field(sample, name):
         return None
     value = getattr(sample, name)
     if isinstance(value, str):
@@ -314,12 +316,12 @@ def _cell(sample: Sample, name: str) -> str | None:
 
 
 def _write_parquet(path: Path, samples: list[Sample]) -> None:
-    """Texts and lists in columns of their type (several references in one of their own), mappings as JSON text."""
+    """Write texts and lists as columns of their type (lists of references in a second column), mappings as JSON."""
     import polars as pl
 
     text, texts = pl.String(), pl.List(pl.String())
     columns = []
-    for name in _used(samples):
+    for name in _used_fields(samples):
         values = [getattr(sample, name) for sample in samples]
         if name in _TEXTS:
             columns.append(pl.Series(name, [value or None if name == "id" else value for value in values], text))
@@ -337,13 +339,13 @@ def _write_parquet(path: Path, samples: list[Sample]) -> None:
         pl.DataFrame(columns).write_parquet(file)
 
 
-def given(sample: Sample, name: str) -> bool:
-    """Whether a sample gives a field; the id, tags and metadata are absent when they are empty."""
+def has_field(sample: Sample, name: str) -> bool:
+    """Whether a sample has a field; the id, tags and metadata are absent if they are empty."""
     value = getattr(sample, name)
     return value is not None and bool(value or name not in _EMPTY_IS_ABSENT)
 
 
-def _used(samples: Iterable[Sample]) -> list[str]:
-    """The fields that any of the samples gives, in the order of the record; the id if there is none."""
-    used = {name for sample in samples for name in Sample.__struct_fields__ if given(sample, name)}
+def _used_fields(samples: Iterable[Sample]) -> list[str]:
+    """The fields that any of the samples has, in the order of the record; only the id if there is none."""
+    used = {name for sample in samples for name in Sample.__struct_fields__ if has_field(sample, name)}
     return [name for name in Sample.__struct_fields__ if name in used] or ["id"]

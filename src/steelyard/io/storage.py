@@ -1,6 +1,7 @@
-"""A folder of small whole files, here or anywhere that fsspec reaches.
+"""A folder of small files, on this machine or on any storage that fsspec supports.
 
-Rules of this file: a file appears when it is whole. A place is a path inside the folder, with ``/`` between its parts.
+Rules of this file: a file becomes visible when it is complete. A ``place`` is a path inside the folder, with ``/``
+between its parts.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from ..core.errors import InputError, MissingExtra
 
 
 class Folder(Protocol):
-    """What a job needs of the place where its files are."""
+    """The file operations that a job needs."""
 
     name: str
 
     def read(self, place: str) -> bytes | None:
-        """A file's content; None where there is no such file."""
+        """Read a file; None if it does not exist."""
 
     def write(self, place: str, content: bytes) -> None:
-        """Write a whole file."""
+        """Write a complete file."""
 
     def list(self, place: str) -> list[str]:
-        """The names in a folder inside, sorted; none where it is not there."""
+        """List the names in a subfolder, sorted; empty if it does not exist."""
 
     def remove(self, place: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
 
-    def appending(self, place: str) -> IO[bytes] | None:
-        """A new file whose bytes are kept as they are written; None where files are written whole or not at all."""
+    def open_append(self, place: str) -> IO[bytes] | None:
+        """Open a file for appending; None if the storage writes only complete files."""
 
 
 def folder_at(name: str) -> Folder:
-    """A path, or a URL that fsspec knows (``s3://bucket/job``, ``gs://…``, ``memory://…``).
+    """Open a folder by its path or by a URL that fsspec supports (``s3://bucket/job``, ``gs://…``, ``memory://…``).
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as path:
@@ -49,7 +50,7 @@ def folder_at(name: str) -> Folder:
 
 
 class LocalFolder:
-    """A folder of this machine, or of a file system that several share."""
+    """A folder on this machine or on a shared file system."""
 
     def __init__(self, name: str) -> None:
         self.path = Path(name).absolute()
@@ -91,8 +92,8 @@ class LocalFolder:
         """See ``Folder``."""
         (self.path / place).unlink(missing_ok=True)
 
-    def appending(self, place: str) -> IO[bytes] | None:
-        """See ``Folder``. Nothing waits in a buffer of this process, so a kill loses nothing that was written."""
+    def open_append(self, place: str) -> IO[bytes] | None:
+        """See ``Folder``. The file is unbuffered, so a killed process loses nothing that it wrote."""
         target = self.path / place
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """A folder behind a URL. Objects are written whole."""
+    """A folder at a URL. Objects are written complete."""
 
     def __init__(self, name: str) -> None:
         self.name = name.rstrip("/")
@@ -115,12 +116,12 @@ class RemoteFolder:
             raise MissingExtra("fsspec", extra="fsspec") from None
         try:
             self.system, self.root = url_to_fs(self.name)
-        except (ImportError, ValueError) as error:  # the library behind a scheme is missing, or nobody knows it
+        except (ImportError, ValueError) as error:  # the library of a scheme is missing, or the scheme is unknown
             raise InputError(f"cannot be opened: {error}", path=name) from None
 
     def read(self, place: str) -> bytes | None:
         """See ``Folder``."""
-        with self._blamed(place):
+        with self._as_input_error(place):
             try:
                 content: bytes = self.system.cat_file(f"{self.root}/{place}")
             except FileNotFoundError:
@@ -129,13 +130,13 @@ class RemoteFolder:
 
     def write(self, place: str, content: bytes) -> None:
         """See ``Folder``."""
-        with self._blamed(place):
+        with self._as_input_error(place):
             self.system.makedirs(f"{self.root}/{place}".rpartition("/")[0], exist_ok=True)
             self.system.pipe_file(f"{self.root}/{place}", content)
 
     def list(self, place: str) -> list[str]:
         """See ``Folder``."""
-        with self._blamed(place):
+        with self._as_input_error(place):
             try:
                 found = self.system.ls(f"{self.root}/{place}", detail=False, refresh=True)
             except FileNotFoundError:
@@ -144,17 +145,17 @@ class RemoteFolder:
 
     def remove(self, place: str) -> None:
         """See ``Folder``."""
-        with self._blamed(place):
+        with self._as_input_error(place):
             if self.system.exists(f"{self.root}/{place}"):
                 self.system.rm_file(f"{self.root}/{place}")
 
-    def appending(self, place: str) -> IO[bytes] | None:  # noqa: ARG002
+    def open_append(self, place: str) -> IO[bytes] | None:  # noqa: ARG002
         """See ``Folder``."""
         return None
 
     @contextmanager
-    def _blamed(self, place: str) -> Iterator[None]:
-        """What a store says, in one line."""
+    def _as_input_error(self, place: str) -> Iterator[None]:
+        """Convert an error of the storage to an InputError in one line."""
         try:
             yield
         except OSError as error:

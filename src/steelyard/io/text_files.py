@@ -1,7 +1,7 @@
-"""Lines of text files: whatever the compression and the encoding, bytes of UTF-8 with their number.
+"""Read and write text files of any compression and encoding as numbered lines of UTF-8 bytes.
 
-Rules of this file: text never goes through the platform's encoding, only ``\\n`` ends a line (so U+2028 does not),
-and a byte that is not text is named with its file, line and offset.
+Rules of this file: the platform's default encoding is never used, only ``\\n`` ends a line (U+2028 does not), and the
+error for an invalid byte names its file, line and offset.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Line(NamedTuple):
-    """One line: its number from 1, its bytes with the line end, and where in the file it begins."""
+    """One line: its number from 1, its bytes with the line end, and its byte offset in the file."""
 
     number: int
     data: bytes
     offset: int
 
-    def fault(self, path: Path) -> InputError | None:
-        """The error that says which byte is not UTF-8 and what to try; None if all of it is."""
+    def encoding_error(self, path: Path) -> InputError | None:
+        """An error that names the first byte that is not UTF-8 and an encoding to try; None if the line is UTF-8."""
         try:
             self.data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that tells the format, compression left out.
+    """The suffix of a file name in lower case, without that of a compression.
 
     >>> suffix_of(Path("a.JSONL.gz"))
     '.jsonl'
@@ -58,10 +58,10 @@ def suffix_of(path: Path) -> str:
 def read_lines(path: str | PathLike[str], encoding: str = "utf-8") -> Iterator[Line]:
     """The lines of a plain, gzip or zstd file as UTF-8, without byte order mark.
 
-    Bytes of a UTF-8 file are handed on unchecked: whoever parses a line asks ``fault`` when it does not parse.
+    Bytes of a UTF-8 file are not checked: a parser calls ``encoding_error`` if it cannot parse a line.
     """
     path, plain = Path(path), _is_utf8(encoding)
-    if _begins(path, _ZSTD):
+    if _starts_with(path, _ZSTD):
         if not plain:
             raise InputError("a zstd file must be UTF-8: decompress it first", path=path)
         yield from _numbered(path, _zstd_lines(path))
@@ -74,19 +74,19 @@ def read_lines(path: str | PathLike[str], encoding: str = "utf-8") -> Iterator[L
 
 
 def read_utf8(path: Path, encoding: str = "utf-8") -> bytes:
-    """A whole text file as UTF-8; the first byte that is not text is an error."""
+    """Read a whole text file as UTF-8; an invalid byte is an error."""
     lines = []
     for line in read_lines(path, encoding):
-        if fault := line.fault(path):
-            raise fault
+        if encoding_error := line.encoding_error(path):
+            raise encoding_error
         lines.append(line.data)
     return b"".join(lines)
 
 
 def peek(path: Path, size: int = 4096) -> bytes:
     """The first bytes of a file, decompressed."""
-    if not _begins(path, _ZSTD):
-        with open_bytes(path) as file, _blamed(path):
+    if not _starts_with(path, _ZSTD):
+        with open_bytes(path) as file, _as_input_error(path):
             return file.read(size)
     head = b""
     for line in _zstd_lines(path):
@@ -97,22 +97,22 @@ def peek(path: Path, size: int = 4096) -> bytes:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """A file of bytes, decompressed if it is gzip, whatever its name."""
-    zipped = _begins(path, _GZIP)
-    with _blamed(path):
+    """Open a file for reading bytes; gzip is decompressed, whatever the file's name."""
+    zipped = _starts_with(path, _GZIP)
+    with _as_input_error(path):
         return gzip.open(path, "rb") if zipped else path.open("rb")  # type: ignore[return-value]
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write bytes to, gzip by its suffix: whole when the block ends, untouched if the block fails."""
+    """Open a file for writing bytes, gzip if its suffix is ``.gz``; it is replaced only if the block succeeds."""
     if path.suffix.lower() in (".zst", ".zstd"):
         raise InputError("cannot write zstd (expected a plain or .gz name)", path=path)
     part = path.with_name(f".{path.name}.part")
-    with _blamed(path):
+    with _as_input_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # No time of writing in the gzip header: equal content makes equal files.
+            # The gzip header contains no time stamp, so that equal content makes equal files.
             zipped = path.suffix.lower() == ".gz"
             with part.open("wb") as raw:
                 if zipped:
@@ -131,31 +131,31 @@ def _is_utf8(encoding: str) -> bool:
     except LookupError:
         raise InputError(f"unknown encoding {encoding!r} (expected utf-8, cp1252, utf-16 …)") from None
     if not getattr(found, "_is_text_encoding", True):  # rot13, hex, zip: bytes to bytes, or text to text
-        raise InputError(f"{encoding!r} is no encoding of text (expected utf-8, cp1252, utf-16 …)")
+        raise InputError(f"{encoding!r} is not a text encoding (expected utf-8, cp1252, utf-16 …)")
     return found.name in ("utf-8", "utf-8-sig", "ascii")
 
 
-def _begins(path: Path, magic: bytes) -> bool:
-    with _blamed(path), path.open("rb") as file:
+def _starts_with(path: Path, magic: bytes) -> bool:
+    with _as_input_error(path), path.open("rb") as file:
         return file.read(len(magic)) == magic
 
 
 @contextmanager
-def _blamed(path: Path) -> Iterator[None]:
-    """Failures to open, read and decompress a file, said of it in one line."""
+def _as_input_error(path: Path) -> Iterator[None]:
+    """Convert errors of opening, reading and decompressing a file to an InputError in one line."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"the gzip data is damaged: {error}", path=path) from None
     except OSError as error:
-        expected = "is a directory (expected a file)" if path.is_dir() else (error.strerror or str(error)).lower()
-        raise InputError(expected, path=path) from None
+        message = "is a directory (expected a file)" if path.is_dir() else (error.strerror or str(error)).lower()
+        raise InputError(message, path=path) from None
 
 
 def _numbered(path: Path, lines: Iterable[bytes]) -> Iterator[Line]:
-    """Lines with number and offset, the byte order mark taken off the first."""
+    """Lines with number and offset, the first without its byte order mark."""
     offset = 0
-    with _blamed(path):
+    with _as_input_error(path):
         for number, data in enumerate(lines, 1):
             if number == 1 and data.startswith(BOM):
                 yield Line(1, data[len(BOM) :], len(BOM))
@@ -166,7 +166,7 @@ def _numbered(path: Path, lines: Iterable[bytes]) -> Iterator[Line]:
 
 def _decoded(path: Path, file: IO[bytes], encoding: str) -> Iterator[Line]:
     number = 0
-    with io.TextIOWrapper(file, encoding=encoding, newline="\n") as text, _blamed(path):
+    with io.TextIOWrapper(file, encoding=encoding, newline="\n") as text, _as_input_error(path):
         try:
             for number, line in enumerate(text, 1):
                 yield Line(number, (line.removeprefix("\ufeff") if number == 1 else line).encode("utf-8"), 0)
@@ -176,7 +176,7 @@ def _decoded(path: Path, file: IO[bytes], encoding: str) -> Iterator[Line]:
 
 
 def _zstd_lines(path: Path) -> Iterator[bytes]:
-    """Lines of a zstd file. Polars decompresses; a separator that no text holds keeps each line whole."""
+    """Lines of a zstd file, decompressed by polars; a separator that no text contains keeps each line in one column."""
     import polars as pl
 
     table = pl.scan_csv(path, has_header=False, separator="\0", quote_char=None, infer_schema=False, glob=False)

@@ -132,7 +132,7 @@ class Segments:
             self._take(line)
         content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         if self._file is None and self._sender is None:
-            self._file = self.folder.appending(f"{self.place}/{self.attempt}.jsonl")
+            self._file = self.folder.open_append(f"{self.place}/{self.attempt}.jsonl")
         if self._file is not None:
             try:
                 self._file.write(content)

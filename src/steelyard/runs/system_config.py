@@ -27,7 +27,7 @@ from ..core.errors import InputError, UnknownName
 from ..core.records import Json
 from ..core.validation import validation_problem
 from ..core.wording import did_you_mean
-from ..io.ir_datasets import named
+from ..io.ir_datasets import collection_name
 from ..metrics.registry import Counting
 from .config import Config, checked, read_plain, settings
 
@@ -215,14 +215,14 @@ def read_systems_config(path: Path) -> SystemsConfig:
     config.data = [_beside(base, one) for one in ([config.data] if isinstance(config.data, str) else config.data)]
     if config.corpus is not None:
         config.corpus = _beside(base, config.corpus)
-        if named(config.corpus) is None and not Path(config.corpus).exists():
+        if collection_name(config.corpus) is None and not Path(config.corpus).exists():
             raise InputError(f"no such file or folder: {config.corpus}", path=path, field="$.corpus")
     return config
 
 
 def _beside(base: Path, path: str) -> str:
     """A path relative to the configuration; the name of a collection stays."""
-    return path if named(path) is not None else str(base / path)
+    return path if collection_name(path) is not None else str(base / path)
 
 
 def _name_types(plain: dict[str, object]) -> None:

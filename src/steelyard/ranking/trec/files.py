@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.errors import InputError, WrongType
 from ...core.records import Qrels, Run
-from ...io.ir_datasets import Collection, named
+from ...io.ir_datasets import Collection, collection_name
 from ...io.text_files import writing
 from ..dataframes import is_table, table_rows
 from ..join import ScannedRun, assemble, join
@@ -133,7 +133,7 @@ def judgements_of(qrels: Qrels | Table | File, encoding: str) -> Judgements:
         return Judgements.of_mapping(table_of(table_rows(qrels, "grade"), _again("the qrels"))[0])
     if not isinstance(qrels, str | PathLike):
         raise WrongType(f"qrels are a path, a mapping {{query: {{document: grade}}}} or a DataFrame, not {qrels!r}")
-    if (collection := named(qrels)) is not None:
+    if (collection := collection_name(qrels)) is not None:
         return Judgements.of_mapping(Collection(collection).qrels)
     path = Path(qrels)
     if path.is_dir():

@@ -117,14 +117,14 @@ def _filled(path: Path, encoding: str) -> Iterator[Line]:
 
 
 def _text(line: Line, path: Path) -> str:
-    if fault := line.fault(path):
-        raise fault
+    if encoding_error := line.encoding_error(path):
+        raise encoding_error
     return line.data.decode("utf-8").rstrip("\r\n")
 
 
 def _words(line: Line, path: Path) -> list[str]:
-    if fault := line.fault(path):
-        raise fault
+    if encoding_error := line.encoding_error(path):
+        raise encoding_error
     return [word.decode("utf-8") for word in line.data.translate(_BLANKS).split()]
 
 

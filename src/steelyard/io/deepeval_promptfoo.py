@@ -1,4 +1,4 @@
-"""Test cases of other tools as rows of ours, with what stands in their metadata under ``steelyard`` put back."""
+"""Convert test cases of deepeval and promptfoo to rows of samples, restoring the fields stored under ``steelyard``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .rows import Row
 
 Fields: TypeAlias = dict[str, object]
 
-OURS = "steelyard"
-"""The key of metadata under which other tools' files keep what they have no place for."""
+EXTRA_KEY = "steelyard"
+"""The metadata key for sample fields that another tool's format does not support."""
 
-ONE, ANY = "icontains", "icontains-any"
-_REFERENCE_ASSERTIONS = ("equals", "contains", ONE, "similar", "factuality", "contains-any", ANY)
+CONTAINS, CONTAINS_ANY = "icontains", "icontains-any"
+_REFERENCE_ASSERTIONS = ("equals", "contains", CONTAINS, "similar", "factuality", "contains-any", CONTAINS_ANY)
 
 
-def as_plain(row: Row) -> Row:
-    """A row that is a test case of deepeval or promptfoo as a row of ours; any other as it is."""
+def as_sample_row(row: Row) -> Row:
+    """Convert a row that is a test case of deepeval or promptfoo; return any other row unchanged."""
     values = row.values
     if not isinstance(values, Mapping):
         return row
@@ -30,18 +30,18 @@ def as_plain(row: Row) -> Row:
 
 
 def of_deepeval(values: Mapping[str, object]) -> Fields:
-    """The columns of a test case of deepeval."""
+    """Convert a test case of deepeval to the columns of a sample."""
     row = dict(values)
     if "id" not in row and row.get("name"):
         row["id"] = row.pop("name")
     if "context" in row:
         row["reference_contexts"] = row.pop("context")
-    _put_back(row, "additional_metadata")
+    _restore_fields(row, "additional_metadata")
     return row
 
 
 def of_promptfoo(values: Mapping[str, object]) -> Fields:
-    """The columns of a test of promptfoo."""
+    """Convert a test of promptfoo to the columns of a sample."""
     test = dict(values)
     given, variables = test.pop("assert", None), test.pop("vars", None)
     row = dict(variables) if isinstance(variables, Mapping) else {}
@@ -50,11 +50,11 @@ def of_promptfoo(values: Mapping[str, object]) -> Fields:
     row["metadata"], response = test.pop("metadata", None), test.pop("providerOutput", None)
     if response is not None:
         row["response"] = response
-    metadata = _put_back(row)
+    metadata = _restore_fields(row)
     if test.get("description") == row.get("id"):
         test.pop("description", None)
     if isinstance(given, list) and given:
-        reference, exact = _asserted(given)
+        reference, exact = _reference_of(given)
         if "reference" in row or not exact:
             metadata["assert"] = given
         row.setdefault("reference", reference)
@@ -63,12 +63,12 @@ def of_promptfoo(values: Mapping[str, object]) -> Fields:
     return row
 
 
-def _asserted(assertions: list[object]) -> tuple[object, bool]:
-    """The reference that assertions name, and whether they say nothing else."""
+def _reference_of(assertions: list[object]) -> tuple[object, bool]:
+    """The reference that assertions name, and whether they contain nothing else."""
     known = [one for one in assertions if isinstance(one, Mapping) and one.get("type") in _REFERENCE_ASSERTIONS]
     if len(assertions) == 1 and known and set(known[0]) == {"type", "value"}:
         kind, value = known[0]["type"], known[0]["value"]
-        if (kind == ONE and isinstance(value, str)) or (kind == ANY and isinstance(value, list)):
+        if (kind == CONTAINS and isinstance(value, str)) or (kind == CONTAINS_ANY and isinstance(value, list)):
             return value, True
     found = [
         item
@@ -80,15 +80,15 @@ def _asserted(assertions: list[object]) -> tuple[object, bool]:
     return texts[0] if len(texts) == 1 else texts or None, False
 
 
-def _put_back(row: Fields, key: str = "metadata") -> Fields:
-    """Put back in a row what was put away in its metadata; the metadata that remains."""
+def _restore_fields(row: Fields, key: str = "metadata") -> Fields:
+    """Move the fields stored in a row's metadata back to the row, and return the remaining metadata."""
     given = row.pop(key, None)
     metadata = dict(given) if isinstance(given, Mapping) else {} if given is None else {key: given}
-    ours = metadata.pop(OURS, None)
-    if isinstance(ours, Mapping):
-        for column in [column for column in row if ALIASES.get(known_as(column)) in ours]:
+    extra = metadata.pop(EXTRA_KEY, None)
+    if isinstance(extra, Mapping):
+        for column in [column for column in row if ALIASES.get(known_as(column)) in extra]:
             del row[column]
-        row.update(ours)
+        row.update(extra)
         metadata = dict(row.pop("metadata", metadata))  # type: ignore[call-overload]
     row["metadata"] = metadata
     return metadata
