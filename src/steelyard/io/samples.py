@@ -106,7 +106,7 @@ class CheckResult:
             else:
                 self.more += 1
 
-    def count(
+    def add_rows(
         self, items: Iterable[Sample | list[InputError]], inspect: Callable[[Sample], None] | None = None
     ) -> None:
         """Count samples and their fields, call ``inspect`` with each sample, and add the problems of invalid rows."""
