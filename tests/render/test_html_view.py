@@ -13,6 +13,7 @@ import pytest
 
 from steelyard import evaluate_run
 from steelyard.core.records import Estimate, Sample
+from steelyard.metrics.lookup import recorded_metric
 from steelyard.models.ledger import Entry, Ledger
 from steelyard.render.html import breakable, fragment, page
 from steelyard.render.html_data import data, merit, states, verdicts, worst_first
@@ -169,7 +170,8 @@ def test_prompts_and_replies_are_embedded_with_contexts_once(tmp_path: Path) -> 
 )  # fmt: skip
 def test_claims_of_every_kind_of_metric(base: str, evidence: dict[str, object], expected: dict[str, object]) -> None:
     """Each metric's own keys become one shape: text, verdict, reason, passages."""
-    assert shaped(base, evidence) == {"claims": [expected]}  # type: ignore[arg-type]
+    metric = recorded_metric(base, "judged")
+    assert shaped(metric, evidence) == {"claims": [expected]}  # type: ignore[arg-type]
 
 
 def test_notes_on_contexts_and_the_rest() -> None:

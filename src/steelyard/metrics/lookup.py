@@ -61,6 +61,28 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
     return bound
 
 
+def recorded_metric(name: str, way: str) -> Metric | None:
+    """The record of a metric that a saved report names, None where it is not known here.
+
+    Where no metric of that name has the given way (a judge of the user's own, say), the first of the same name counts.
+    A report is data: its names load neither a user's file nor a plugin. Metrics of those are found if this process has
+    registered them already.
+    """
+    try:
+        base, params = metric_names.parse(name)
+    except InputError:
+        return None
+    found = None
+    for _ in [""] if _file_and_name(name) else _load_shelf():
+        if (found := registered().get((base, way))) is not None:
+            break
+    found = found or next((registered()[base, one] for one in WAYS if (base, one) in registered()), None)
+    try:
+        return None if found is None else found.bind(params)
+    except InputError:  # written by a version with other parameters
+        return found
+
+
 def requested_metrics(texts: Iterable[str | Metric], *, judged: bool = False) -> list[RequestedMetric]:
     """The metrics of a list of names and groups, in order, each once. The bare name of a quantity that can be
     measured in two ways means the judged one if there is a judge and the lexical one if not."""

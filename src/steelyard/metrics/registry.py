@@ -28,6 +28,9 @@ from .batch import score_columns
 
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
 Rule: TypeAlias = Callable[..., object]
+Stage: TypeAlias = Literal["", "retrieval", "answer", "grounding"]
+"""The stage of a RAG pipeline that a metric measures; empty where the failure analysis has no use for it."""
+Explanation: TypeAlias = Literal["", "reference", "missed documents"]
 F = TypeVar("F", bound=Callable[..., object])
 Counting: TypeAlias = Annotated[int, Meta(ge=1)]
 """A parameter that is a whole number of at least 1."""
@@ -39,7 +42,19 @@ NotNegative: TypeAlias = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class Metric:
-    """What Steelyard knows of one metric. ``str(metric)`` is its identity and parses back."""
+    """What Steelyard knows of one metric. ``str(metric)`` is its identity and parses back.
+
+    How reports treat a metric is part of its record, so that a new metric needs one file:
+
+    - ``hint``: one line that a report prints where the value is low.
+    - ``stage``: what the failure analysis classifies by it: ``retrieval`` (1 is all, 0 is none), ``answer`` (right at
+      or above the threshold) or ``grounding``. Of several metrics that measure one stage, the highest ``stage_rank``
+      that has scores is used. ``stage_if`` is called with all parameters and says whether ``stage`` applies.
+    - ``declines``: keys of the evidence that are true where a response declined to answer.
+    - ``explained_by``: how a low score is explained where the evidence has no reason: the response beside its
+      ``reference``, or the relevant documents that were missed (``missed documents``).
+    - ``claims_of``, ``checked_against``: whose claims the evidence lists, and which text they were checked against.
+    """
 
     name: str
     rule: Rule = field(compare=False)
@@ -58,6 +73,13 @@ class Metric:
     batch_key: str = ""
     source: str = ""
     hint: str = ""
+    stage: Stage = ""
+    stage_rank: int = 0
+    stage_if: Callable[..., bool] | None = field(default=None, compare=False)
+    declines: tuple[str, ...] = ()
+    explained_by: Explanation = ""
+    claims_of: Literal["response", "reference"] = "response"
+    checked_against: Literal["contexts", "reference"] = "contexts"
     check: Callable[..., object] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -102,6 +124,12 @@ class Metric:
         if self.check is not None and not found.missing():
             self.check(**{key: kept.get(key, one.default) for key, one in known.items()})
         return found
+
+    def measures(self, stage: Stage) -> bool:
+        """Whether the metric, with its parameters, measures a stage of the pipeline."""
+        if self.stage != stage or self.stage_if is None:
+            return self.stage == stage
+        return self.stage_if(**{key: self.params.get(key, one.default) for key, one in self.parameters.items()})
 
     def missing(self) -> list[str]:
         """Parameters without a default that were not given."""
@@ -166,6 +194,13 @@ class Options(TypedDict, total=False):
     batch_key: str
     source: str
     hint: str
+    stage: Stage
+    stage_rank: int
+    stage_if: Callable[..., bool]
+    declines: Sequence[str]
+    explained_by: Explanation
+    claims_of: Literal["response", "reference"]
+    checked_against: Literal["contexts", "reference"]
     check: Callable[..., object]
 
 

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from ..core.records import Estimate, Json, Sample
 from ..core.wording import pluralize
+from ..metrics.lookup import recorded_metric
 from ..reports.comparison import Comparison, MetricDelta
 from ..reports.failure_analysis import aligned_samples
 from ..reports.metric_identity import under_names_of
 from ..reports.report import Report
 from .comparison import TEST, headline, no_room, rule
 from .html import SCRIPTS, level, rendered
-from .html_data import Data, Once, base_of, blocks, detail, packed, previews, short, states, tags_of
+from .html_data import Data, Once, blocks, detail, packed, previews, short, states, tags_of
 from .html_view import LONGEST, WORDS, between, figure, provenance
 from .html_where import quoted, quoted_name
 from .table import WIDEST, one_line
@@ -275,11 +276,13 @@ def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequ
     labels = _labels(comparison, current, baseline)
     sides = {"a": (baseline, earlier, [old for _, old in pairs]), "b": (current, samples, [new for new, _ in pairs])}
     details = []
-    bases = {name: [base_of(note) for note in side[0].notes.values()] for name, side in sides.items()}
+    records = {
+        name: [recorded_metric(note.name, note.way) for note in side[0].notes.values()] for name, side in sides.items()
+    }
     told = [samples[new] for new, _ in pairs]
     for at in range(len(pairs)):
         both = {
-            name: _compared(detail(report, rows[at], known[rows[at]], once, {}, bases[name]), report, labels)
+            name: _compared(detail(report, rows[at], known[rows[at]], once, {}, records[name]), report, labels)
             for name, (report, known, rows) in sides.items()
         }
         details.append(both)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ..core import metric_names
-from ..core.errors import InputError
 from ..core.records import Json, Sample
+from ..metrics.lookup import recorded_metric
+from ..metrics.registry import Metric
 from ..reports.failure_analysis import (
     ANSWER,
     GROUNDED,
@@ -29,7 +29,6 @@ from ..reports.failure_analysis import (
     read_documents,
     relevant_documents,
 )
-from ..reports.provenance import MetricNote
 from ..reports.report import Report
 from ..stats.pooling import passes
 from .html_evidence import shaped
@@ -141,8 +140,8 @@ def data(report: Report, failures: FailureAnalysis, *, ledger: Path | None = Non
     merits = merit(report)
     replies, asked = _exchanges(report, samples, once, worst_first(merits), ledger)
     texts = blocks(_texts(one) for one in samples)
-    bases = [base_of(note) for note in report.notes.values()]
-    details = blocks([detail(report, row, sample, once, asked, bases) for row, sample in enumerate(samples)])
+    records = [recorded_metric(note.name, note.way) for note in report.notes.values()]
+    details = blocks([detail(report, row, sample, once, asked, records) for row, sample in enumerate(samples)])
     contexts = blocks(once.texts)
     core = {
         **_core(report, samples, failures, merits),
@@ -289,7 +288,12 @@ def _texts(sample: Sample | None) -> list[Json]:
 
 
 def detail(
-    report: Report, row: int, sample: Sample | None, once: Once, asked: Mapping[str, int], bases: Sequence[str]
+    report: Report,
+    row: int,
+    sample: Sample | None,
+    once: Once,
+    asked: Mapping[str, int],
+    records: Sequence[Metric | None],
 ) -> dict[str, Json]:
     """All that the page of one sample shows beside its texts: contexts, ranking, evidence by metric."""
     found: dict[str, Json] = {}
@@ -303,7 +307,7 @@ def detail(
             found["metadata"] = dict(sample.metadata)
     metrics: dict[str, Json] = {}
     for at, column in enumerate(report.columns.values()):
-        cell = shaped(bases[at], column.evidence.get(row, {}))
+        cell = shaped(records[at], column.evidence.get(row, {}))
         if reason := column.failed.get(row) or column.undefined.get(row):
             cell["reason"] = reason
         if (parts := column.parts.get(row)) is not None:
@@ -317,14 +321,6 @@ def detail(
         if cell:
             metrics[str(at)] = cell
     return found | ({"metrics": metrics} if metrics else {})
-
-
-def base_of(note: MetricNote) -> str:
-    """The name of a metric without parameters."""
-    try:
-        return metric_names.parse(note.name).base
-    except InputError:  # a metric of the user's own may have any name
-        return note.name
 
 
 def _retrieved(sample: Sample) -> dict[str, Json]:

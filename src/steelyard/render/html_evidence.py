@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.records import Json
+from ..metrics.registry import Metric
 
 _TEXTS = ("claim", "statement", "sentence", "text", "question", "fact", "entity")
 _VERDICTS = ("verdict", "supported", "support", "holds", "found", "label")
 _PASSAGES = ("passages", "passage", "contexts", "context")
-_OF_REFERENCE = {"context_recall", "claim_recall", "context_utilization"}
-_AGAINST_TEXT = {"factual_correctness", "answer_correctness"}
 _TITLES = {
     "claims": "Claims of the response",
     "reference_claims": "Claims of the reference",
@@ -33,10 +32,10 @@ _HIDDEN = {"flags"}
 _TAKEN = {*_TEXTS, *_VERDICTS, *_PASSAGES, "reason", "aligned", "flags", "start", "end", "normalised"}
 
 
-def shaped(base: str, evidence: Mapping[str, Json]) -> dict[str, Json]:
+def shaped(metric: Metric | None, evidence: Mapping[str, Json]) -> dict[str, Json]:
     """``claims`` (groups of claims), ``contexts`` (notes on passages by number), ``flags`` and ``rest``.
 
-    >>> found = shaped("faithfulness", {"claims": [{"claim": "A.", "verdict": "yes", "passages": [2]}], "flags": ["x"]})
+    >>> found = shaped(None, {"claims": [{"claim": "A.", "verdict": "yes", "passages": [2]}], "flags": ["x"]})
     >>> found["claims"][0]["items"], found["flags"]
     ([{'text': 'A.', 'verdict': 'yes', 'passages': [2]}], ['x'])
     """
@@ -51,22 +50,23 @@ def shaped(base: str, evidence: Mapping[str, Json]) -> dict[str, Json]:
         elif key == "matching_ranks" and isinstance(value, list):
             contexts += [{"context": rank, "verdict": "yes"} for rank in value]
         elif items := _claims(key, value):
-            groups.append({"title": _title(base, key), "against": _against(base, key), "items": items})
+            groups.append({"title": _title(metric, key), "against": _against(metric, key), "items": items})
         else:
             rest[key] = value
     shown: dict[str, Json] = {"claims": groups, "contexts": contexts, "flags": evidence.get("flags"), "rest": rest}
     return {name: part for name, part in shown.items() if part}
 
 
-def _title(base: str, key: str) -> str:
-    if key == "claims" and base in _OF_REFERENCE:
+def _title(metric: Metric | None, key: str) -> str:
+    if key == "claims" and metric is not None and metric.claims_of == "reference":
         return _TITLES["reference_claims"]
     return _TITLES.get(key, key.replace("_", " "))
 
 
-def _against(base: str, key: str) -> str:
+def _against(metric: Metric | None, key: str) -> str:
     """What the numbers of passages count: contexts, or nothing where the claims were held against another text."""
-    if base in _AGAINST_TEXT or key in {"by_reference", "by_response", "nuggets", "questions", "missed"}:
+    other = metric is not None and metric.checked_against != "contexts"
+    if other or key in {"by_reference", "by_response", "nuggets", "questions", "missed"}:
         return ""
     return "contexts"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..core import metric_names
-from ..core.errors import InputError
 from ..core.records import Json, Sample
+from ..metrics.lookup import recorded_metric
+from ..metrics.registry import Explanation
 from .failure_analysis import read_documents, relevant_documents
 from .report import Report
 
@@ -16,11 +16,6 @@ LONGEST = 90
 _TEXTS = ("claim", "statement", "sentence", "nugget", "fact", "text")
 _VERDICTS = ("verdict", "supported", "support", "holds", "found", "label")
 _AGAINST = ("no", "none", "unsupported", "not supported", "not_support", "false")
-_ANSWERS = {
-    "exact_match", "token_f1", "contains", "rouge_l", "rouge_n", "bleu", "chrf", "edit_similarity",
-    "answer_correctness", "typed_accuracy",
-}  # fmt: skip
-_RANKS = {"ndcg", "dcg", "recall", "precision", "hit", "mrr", "map", "rprec", "f", "rbp", "err"}
 
 
 def reason_of(report: Report, row: int, label: str) -> str:
@@ -37,14 +32,9 @@ def reason_of(report: Report, row: int, label: str) -> str:
     if told := _against(column.evidence.get(row, {})):
         return told
     sample = next((one for one in report.samples[row : row + 1] if one.id == report.ids[row]), None)
-    return "" if sample is None else _from(sample, _base(report.notes[label].name))
-
-
-def _base(name: str) -> str:
-    try:
-        return metric_names.parse(name).base
-    except InputError:  # a metric of the user's own may have any name
-        return name
+    note = report.notes[label]
+    metric = recorded_metric(note.name, note.way)
+    return "" if sample is None or metric is None else _from(sample, metric.explained_by)
 
 
 def _against(evidence: Mapping[str, Json]) -> str:
@@ -73,11 +63,11 @@ def _verdicts(items: list[Json]) -> Iterator[tuple[str, bool]]:
             yield f"“{_cut(text)}”{why}", holds
 
 
-def _from(sample: Sample, base: str) -> str:
+def _from(sample: Sample, explained_by: Explanation) -> str:
     """What was said and expected, or which relevant documents were not found."""
-    if base in _ANSWERS and sample.response is not None and sample.references:
+    if explained_by == "reference" and sample.response is not None and sample.references:
         return f"“{_cut(sample.response)}” for “{_cut(sample.references[0])}”"
-    if base in _RANKS and (wanted := relevant_documents(sample)):
+    if explained_by == "missed documents" and (wanted := relevant_documents(sample)):
         found = set(read_documents(sample) or ())
         missed = [doc for doc in wanted if doc not in found]
         if missed:

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from ..core import metric_names
-from ..core.errors import InputError
 from ..core.records import Sample
+from ..metrics.lookup import recorded_metric
+from ..metrics.registry import Stage
 from ..stats.intervals import wilson
 from ..stats.pooling import passes
 from .provenance import MetricNote
@@ -28,34 +28,9 @@ GROUNDED = ("grounded", "ungrounded", UNKNOWN)
 Key: TypeAlias = tuple[str, str, str]
 State: TypeAlias = Callable[[int], str]
 
-_BY_RETRIEVAL = (
-    "span_recall",
-    "passage_recall",
-    "claim_recall",
-    "judged context_recall",
-    "recall",
-    "context_recall",
-)
-_BY_ANSWER = (
-    "judged answer_correctness",
-    "factual_correctness",
-    "rubric",
-    "correctness",
-    "answer_correctness",
-    "contains",
-    "token_f1",
-    "overlap_correctness",
-    "typed_accuracy",
-    "exact_match",
-    "rouge_l",
-    "rouge_n",
-    "chrf",
-    "edit_similarity",
-    "bleu",
-)
-_BY_GROUNDS = ("judged faithfulness", "faithfulness", "overlap_faithfulness", "citation_recall")
-_DECLINES = {"abstention": ("declined",), "answer_relevancy": ("noncommittal", "declines")}
-"""Where the evidence of a metric says that a response declined: true, or the words that say so."""
+_SUITE_CORRECTNESS = "correctness"
+"""The column in which a benchmark suite puts the correctness that a user's own judge gives: no registered metric."""
+_ITS_RANK = 125
 
 _THRESHOLD = 0.5
 
@@ -208,35 +183,25 @@ def _confidence(report: Report) -> float:
     return next((one.confidence for one in report.estimates.values()), 0.95)
 
 
-def _measure(report: Report, order: Sequence[str]) -> str | None:
-    """The label of the first measure in ``order`` that scored anything; of several cut-offs the deepest."""
+def _measure(report: Report, stage: Stage) -> str | None:
+    """The label of the metric that measures a stage best and has scores; of several cut-offs the deepest."""
     ranked = []
     for label, note in report.notes.items():
-        base, params = _parsed(note)
-        spelled = [one for one in order if one in {base, f"{note.way} {base}"}]
-        if not spelled or not report.estimates[label].n or not _fits(base, params):
-            continue
-        depth = params.get("k")
-        ranked.append((order.index(spelled[0]), -depth if isinstance(depth, int) else -math.inf, label))
+        metric = recorded_metric(note.name, note.way)
+        if metric is None:
+            measured, rank, depth = stage == "answer" and note.name == _SUITE_CORRECTNESS, _ITS_RANK, None
+        else:
+            measured, rank, depth = metric.measures(stage), metric.stage_rank, metric.params.get("k")
+        if measured and report.estimates[label].n:
+            ranked.append((-rank, -depth if isinstance(depth, int) else -math.inf, label))
     return min(ranked)[2] if ranked else None
-
-
-def _parsed(note: MetricNote) -> tuple[str, dict[str, metric_names.Parameter]]:
-    try:
-        return metric_names.parse(note.name)
-    except InputError:  # a metric of the user's own may have any name
-        return note.name, {}
-
-
-def _fits(base: str, params: Mapping[str, metric_names.Parameter]) -> bool:
-    return base != "rubric" or params.get("criteria", "correctness") == "correctness"
 
 
 def _retrieval(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
     if any(one is not None and one.retrieved_ids is not None and relevant_documents(one) for one in samples):
         by["retrieval"] = "relevant documents among those that were read"
         return lambda row: _found(samples[row])
-    label = _measure(report, _BY_RETRIEVAL)
+    label = _measure(report, "retrieval")
     if label is None:
         return _unknown
     by["retrieval"] = f"{_shown(report, label)}: 1 is all, 0 none"
@@ -261,18 +226,20 @@ def _found(sample: Sample | None) -> str:
 
 
 def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
-    label = _measure(report, _BY_ANSWER)
+    label = _measure(report, "answer")
     decided = _by_threshold(report, label, ("right", "wrong"))
     declining = _declining(report)
     if label is not None:
         by["answer"] = _at_threshold(report, label)
     if declining:
-        by["answer"] = "; ".join([*filter(None, [by.get("answer")]), "declined by " + ", ".join(declining.values())])
+        by["answer"] = "; ".join(
+            [*filter(None, [by.get("answer")]), "declined by " + ", ".join(_shown(report, one) for one in declining)]
+        )
 
     def state(row: int) -> str:
-        for name in declining:
-            evidence = report.columns[name].evidence.get(row, {})
-            if any(evidence.get(word) for word in _DECLINES[_parsed(report.notes[name])[0]]):
+        for one, keys in declining.items():
+            evidence = report.columns[one].evidence.get(row, {})
+            if any(evidence.get(key) for key in keys):
                 return "declined"
         sample = samples[row]
         known = label is not None and sample is not None and sample.response is not None
@@ -281,17 +248,18 @@ def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]
     return state
 
 
-def _declining(report: Report) -> dict[str, str]:
-    """The metrics whose evidence says whether a response declined."""
-    return {
-        label: _shown(report, label)
-        for label, note in report.notes.items()
-        if _parsed(note)[0] in _DECLINES and report.estimates[label].n
-    }
+def _declining(report: Report) -> dict[str, tuple[str, ...]]:
+    """The metrics whose evidence tells whether a response declined, with the keys that tell it."""
+    found = {}
+    for label, note in report.notes.items():
+        metric = recorded_metric(note.name, note.way)
+        if metric is not None and metric.declines and report.estimates[label].n:
+            found[label] = metric.declines
+    return found
 
 
 def _grounded(report: Report, by: dict[str, str]) -> State:
-    label = _measure(report, _BY_GROUNDS)
+    label = _measure(report, "grounding")
     if label is not None:
         by["grounded"] = _at_threshold(report, label)
     return _by_threshold(report, label, ("grounded", "ungrounded"))

@@ -47,6 +47,7 @@ class Questions(Struct):
     aliases=("response_relevancy", "ResponseRelevancy", "AnswerRelevancy", "AnswerRelevancyMetric"),
     ten_point_aliases=("LLMRAGAnswerRelevancy",),
     hint="look at the prompt of the generator: answers evade the question or wander off it",
+    declines=("noncommittal", "declines"),
 )
 def answer_relevancy(sample: Sample, *, strictness: Counting = 3) -> Flow:
     """Mean cosine between the question and ``strictness`` questions that the response answers, in [0, 1].

@@ -67,6 +67,8 @@ def _without_markers(sentence: str) -> str:
     revision=1,
     source=ALCE,
     hint="look at the prompt of the generator: ask for a citation after each statement, from the passages given",
+    stage="grounding",
+    stage_rank=10,
 )
 def citation_recall(sample: Sample) -> Flow:
     """``statements supported by what they cite / statements``, in [0, 1].

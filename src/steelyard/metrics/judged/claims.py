@@ -29,6 +29,8 @@ RAGCHECKER = "Ru et al. 2024: RAGChecker. arXiv:2408.08067"
     aliases=("Faithfulness", "FaithfulnessMetric"),
     ten_point_aliases=("LLMRAGFaithfulness",),
     hint="look at generation: tell the model to answer from the passages alone, and lower its temperature",
+    stage="grounding",
+    stage_rank=40,
 )
 def faithfulness(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``supported claims / claims`` of the response, in [0, 1]: does the answer rest on the passages?
@@ -62,6 +64,9 @@ def _holding(found: list[Finding]) -> int:
     source="Min et al. 2023: FActScore. arXiv:2305.14251; claim precision and recall as in RAGChecker",
     aliases=("FactualCorrectness",),
     hint="read the unsupported claims: wrong facts point to retrieval or the model, missing ones to the prompt",
+    stage="answer",
+    stage_rank=140,
+    checked_against="reference",
 )
 def factual_correctness(
     sample: Sample, *, mode: Literal["f1", "precision", "recall"] = "f1", beta: Positive = 1.0
@@ -115,6 +120,10 @@ def _check_weights(*, weights: str) -> None:
     may_embed=True,
     hint="read the claims listed as fp and fn: what is wrong, and what is missing",
     check=_check_weights,
+    stage="answer",
+    stage_rank=150,
+    explained_by="reference",
+    checked_against="reference",
 )
 def answer_correctness(sample: Sample, *, weights: str = "0.75,0.25") -> Flow:
     """``w1 F1 + w2 similarity``, in [0, 1]: is the answer right?
@@ -180,6 +189,9 @@ def _similarity(response: str, reference: str) -> Steps[float | None]:
     revision=1,
     source=RAGCHECKER,
     hint="look at retrieval: more passages, better chunks or another retriever",
+    stage="retrieval",
+    stage_rank=40,
+    claims_of="reference",
 )
 def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``reference claims that the contexts support / reference claims``, in [0, 1]: was all that is needed found?
@@ -202,6 +214,7 @@ def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     revision=1,
     source=RAGCHECKER,
     hint="look at generation: the facts were retrieved, and the answer leaves them out",
+    claims_of="reference",
 )
 def context_utilization(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``reference claims in contexts and response / reference claims in contexts``, in [0, 1]: was what was found used?

@@ -131,6 +131,9 @@ def attribution_shape(contexts: int) -> type[Attributions]:
     aliases=("LLMContextRecall", "llm_context_recall", "ContextualRecallMetric", "contextual_recall"),
     ten_point_aliases=("LLMRAGContextRecall",),
     hint="look at retrieval: more passages, better chunks or another retriever",
+    stage="retrieval",
+    stage_rank=30,
+    claims_of="reference",
 )
 def context_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``statements of the reference that the contexts support / statements``, in [0, 1]: was what is needed found?

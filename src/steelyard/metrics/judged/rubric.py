@@ -81,6 +81,9 @@ def _check(*, criteria: str, scale: str, fields: str | None, **_: object) -> Non
     aliases=("g_eval", "GEval", "llm_judge"),
     hint="read the reasons of the lowest ratings",
     check=_check,
+    stage="answer",
+    stage_rank=130,
+    stage_if=lambda *, criteria, **_: criteria == "correctness",
 )
 def rubric(
     sample: Sample,
@@ -191,6 +194,7 @@ class Declined(Struct):
     revision=1,
     source="accuracy of declining, as in SQuAD 2.0 (Rajpurkar et al. 2018, arXiv:1806.03822) over judged refusals",
     hint="split by answerable: false refusals point to retrieval, false answers to the prompt",
+    declines=("declined",),
 )
 def abstention(sample: Sample) -> Flow:
     """1 if the response declined exactly where it should have, else 0; the mean is an accuracy.

@@ -30,7 +30,15 @@ def _answer(
     return score(sample.response or "", references, *args, **parameters) if references else NO_REFERENCE
 
 
-@metric(needs=ANSWER, aliases=("qa_em", "em", "ExactMatch"), batch_key="ExactMatch", source="Rajpurkar et al. 2016")
+@metric(
+    needs=ANSWER,
+    aliases=("qa_em", "em", "ExactMatch"),
+    batch_key="ExactMatch",
+    source="Rajpurkar et al. 2016",
+    stage="answer",
+    stage_rank=60,
+    explained_by="reference",
+)
 def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """1 if the normalised response equals the normalised reference, else 0.
 
@@ -39,7 +47,15 @@ def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float |
     return _answer(functions.exact_match, sample, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("qa_f1", "f1"), batch_key="F1", source="Rajpurkar et al. 2016")
+@metric(
+    needs=ANSWER,
+    aliases=("qa_f1", "f1"),
+    batch_key="F1",
+    source="Rajpurkar et al. 2016",
+    stage="answer",
+    stage_rank=90,
+    explained_by="reference",
+)
 def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Harmonic mean of token precision and recall, over the multisets of normalised tokens.
 
@@ -49,7 +65,14 @@ def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
     return _answer(functions.token_f1, sample, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("containment", "has_answer"), source="Chen et al. 2017")
+@metric(
+    needs=ANSWER,
+    aliases=("containment", "has_answer"),
+    source="Chen et al. 2017",
+    stage="answer",
+    stage_rank=100,
+    explained_by="reference",
+)
 def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """1 if the reference's normalised tokens stand in the response one after the other, else 0.
 
@@ -58,7 +81,14 @@ def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
     return _answer(functions.contains, sample, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("edit_distance_similarity", "levenshtein"), source="Levenshtein 1966")
+@metric(
+    needs=ANSWER,
+    aliases=("edit_distance_similarity", "levenshtein"),
+    source="Levenshtein 1966",
+    stage="answer",
+    stage_rank=20,
+    explained_by="reference",
+)
 def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """1 - Levenshtein distance / length of the longer text, over the characters of the normalised texts.
 
@@ -67,7 +97,14 @@ def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> flo
     return _answer(functions.edit_similarity, sample, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("rouge", "rouge1", "rouge_1"), source="Lin 2004")
+@metric(
+    needs=ANSWER,
+    aliases=("rouge", "rouge1", "rouge_1"),
+    source="Lin 2004",
+    stage="answer",
+    stage_rank=40,
+    explained_by="reference",
+)
 def rouge_n(
     sample: Sample, *, n: Counting = 1, part: Part = "f", aggregation: Aggregation = "best"
 ) -> float | Undefined:
@@ -80,7 +117,14 @@ def rouge_n(
     return _answer(ngrams.rouge_n, sample, n=n, part=part, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("rougel", "rouge-l", "RougeScore"), source="Lin 2004")
+@metric(
+    needs=ANSWER,
+    aliases=("rougel", "rouge-l", "RougeScore"),
+    source="Lin 2004",
+    stage="answer",
+    stage_rank=50,
+    explained_by="reference",
+)
 def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "best") -> float | Undefined:
     """Longest common subsequence of words: F1 of its share of the response and of the reference.
 
@@ -89,7 +133,14 @@ def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "bes
     return _answer(ngrams.rouge_l, sample, part=part, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, aliases=("sentence_bleu", "sacrebleu", "BleuScore"), source="Papineni et al. 2002; Post 2018")
+@metric(
+    needs=ANSWER,
+    aliases=("sentence_bleu", "sacrebleu", "BleuScore"),
+    source="Papineni et al. 2002; Post 2018",
+    stage="answer",
+    stage_rank=10,
+    explained_by="reference",
+)
 def bleu(
     sample: Sample,
     *,
@@ -116,6 +167,9 @@ def _check_orders(*, order: int, words: int, **_: object) -> None:
     aliases=("chr_f", "sentence_chrf", "ChrfScore"),
     source="Popović 2015; Post 2018",
     check=_check_orders,
+    stage="answer",
+    stage_rank=30,
+    explained_by="reference",
 )
 def chrf(
     sample: Sample, *, order: int = 6, words: int = 0, beta: NotNegative = 2.0, aggregation: Aggregation = "best"
@@ -127,7 +181,7 @@ def chrf(
     return _answer(ngrams.chrf, sample, order=order, words=words, beta=beta, aggregation=aggregation)
 
 
-@metric(needs=ANSWER, batch_key="Accuracy")
+@metric(needs=ANSWER, batch_key="Accuracy", stage="answer", stage_rank=70, explained_by="reference")
 def typed_accuracy(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Exact match, meant to be read per kind of question: the same number as ``exact_match --by question_type``.
 
@@ -136,7 +190,7 @@ def typed_accuracy(sample: Sample, *, aggregation: Aggregation = "best") -> floa
     return exact_match(sample, aggregation=aggregation)
 
 
-@metric(needs=GROUNDS, way="lexical", name="context_recall")
+@metric(needs=GROUNDS, way="lexical", name="context_recall", stage="retrieval", stage_rank=10, claims_of="reference")
 def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Share of the reference's distinct normalised tokens found in the retrieved contexts together.
 

@@ -36,6 +36,10 @@ NEEDS_GROUNDS = ("response", "retrieved_contexts")
     needs=("response", "reference"),
     revision=1,
     source="Steelyard; labels of Wang et al. 2023, EVOUNA. arXiv:2305.12421",
+    stage="answer",
+    stage_rank=110,
+    explained_by="reference",
+    checked_against="reference",
 )
 def answer_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> Value | Undefined:
     """The probability that people would call the response correct, given the reference.
@@ -112,6 +116,8 @@ def _reduced(
     revision=1,
     source="Steelyard; labels of BEGIN, Q2, WiCE, SummEdits and a set of claims with web passages",
     hint="look at generation: the answers say things that the passages do not",
+    stage="grounding",
+    stage_rank=30,
 )
 def faithfulness(sample: Sample) -> Value:
     """The probability that people would call the response supported by the retrieved passages.
@@ -218,6 +224,7 @@ _DECLINES = re.compile(
     revision=1,
     source="Steelyard",
     hint="look at the prompt of the generator: answers evade the question or wander off it",
+    declines=("noncommittal", "declines"),
 )
 def answer_relevancy(sample: Sample) -> Value:
     """Share of the question's content words, weighted by how rare they are, that the response takes up.

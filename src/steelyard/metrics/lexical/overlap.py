@@ -70,7 +70,7 @@ def content_f1(response: str, reference: str) -> float:
     return 2 * overlap(ours, theirs) / (len(ours) + len(theirs))
 
 
-@metric(needs=("response", "retrieved_contexts"))
+@metric(needs=("response", "retrieved_contexts"), stage="grounding", stage_rank=20)
 def overlap_faithfulness(sample: Sample) -> float:
     """Distinct content words of the response found in the contexts / distinct content words of the response.
 
@@ -89,7 +89,7 @@ def overlap_relevance(sample: Sample) -> float:
     return found_share(sample.user_input or "", [sample.response or ""])
 
 
-@metric(needs=("response", "reference"))
+@metric(needs=("response", "reference"), stage="answer", stage_rank=80)
 def overlap_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """F1 of the multisets of content words of response and reference.
 

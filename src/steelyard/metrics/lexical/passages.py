@@ -40,7 +40,7 @@ def passage_precision(sample: Sample, *, match: Match = 0.9, k: int | None = Non
     return Value(len(ranks) / len(seen) if seen else 0.0, {"matching_ranks": [*ranks]}, (len(ranks), len(seen)))
 
 
-@metric(needs=NEEDS)
+@metric(needs=NEEDS, stage="retrieval", stage_rank=50)
 def passage_recall(sample: Sample, *, match: Match = 0.9, k: int | None = None) -> Value | Undefined:
     """Distinct reference contexts matched by one of the first k retrieved contexts / distinct reference contexts.
 

@@ -30,7 +30,7 @@ Stretches = dict[str, list[Stretch]]
 """Stretches of each source document."""
 
 
-@metric(needs=NEEDS)
+@metric(needs=NEEDS, stage="retrieval", stage_rank=60)
 def span_recall(sample: Sample, *, k: int | None = None) -> Value | Undefined:
     """Characters of the relevant spans covered by the first k retrieved chunks / characters of the relevant spans.
 

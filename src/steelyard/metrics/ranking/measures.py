@@ -39,7 +39,7 @@ def where_relevant(rankings: Rankings, values: FloatArray, rel: Grade | None = N
     return np.where(rankings.num_relevant(rel) > 0, values, np.nan)
 
 
-@ranking_metric(aliases=("P", "prec"), source="van Rijsbergen 1979")
+@ranking_metric(aliases=("P", "prec"), source="van Rijsbergen 1979", explained_by="missed documents")
 def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """Relevant documents in the first k, divided by k. In [0, 1].
 
@@ -55,7 +55,9 @@ def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = N
     return where_relevant(rankings, quotient(found(rankings, k, rel), whole), rel)
 
 
-@ranking_metric(aliases=("R",), source="van Rijsbergen 1979")
+@ranking_metric(
+    aliases=("R",), source="van Rijsbergen 1979", stage="retrieval", stage_rank=20, explained_by="missed documents"
+)
 def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """Relevant documents in the first k, divided by R. In [0, 1]. Not capped: R, and not min(R, k), divides.
 
@@ -66,7 +68,7 @@ def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None
     return where_relevant(rankings, quotient(found(rankings, k, rel), rankings.num_relevant(rel)), rel)
 
 
-@ranking_metric(aliases=("success", "hit_rate"), source="Buckley and Voorhees 2005")
+@ranking_metric(aliases=("success", "hit_rate"), source="Buckley and Voorhees 2005", explained_by="missed documents")
 def hit(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """1 if any of the first k documents is relevant, else 0.
 
@@ -78,7 +80,7 @@ def hit(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -
     return where_relevant(rankings, (found(rankings, k, rel) > 0).astype(np.float64), rel)
 
 
-@ranking_metric(name="f", aliases=("f_measure",), source="van Rijsbergen 1979")
+@ranking_metric(name="f", aliases=("f_measure",), source="van Rijsbergen 1979", explained_by="missed documents")
 def f_measure(
     rankings: Rankings, *, beta: NotNegative = 1.0, k: int | None = None, rel: Grade | None = None
 ) -> FloatArray:
@@ -101,7 +103,9 @@ def f_of(p: FloatArray, s: FloatArray, weight: float) -> FloatArray:
         return np.divide((1 + weight) * p * s, below, out=np.where(below == 0, 0.0, below), where=below > 0)
 
 
-@ranking_metric(aliases=("rr", "recip_rank", "reciprocal_rank"), source="Kantor and Voorhees 2000")
+@ranking_metric(
+    aliases=("rr", "recip_rank", "reciprocal_rank"), source="Kantor and Voorhees 2000", explained_by="missed documents"
+)
 def mrr(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """1 / rank of the first relevant document, 0 if the first k hold none. In [0, 1].
 
@@ -119,7 +123,9 @@ def mrr(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -
     return where_relevant(rankings, values, rel)
 
 
-@ranking_metric(name="map", aliases=("ap", "map_cut", "average_precision"), source="Harman 1992")
+@ranking_metric(
+    name="map", aliases=("ap", "map_cut", "average_precision"), source="Harman 1992", explained_by="missed documents"
+)
 def average_precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """Sum over relevant ranks i <= k of precision at i, divided by R. In [0, 1].
 
@@ -147,7 +153,9 @@ def gmap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     return average_precision(rankings, rel=rel)
 
 
-@ranking_metric(aliases=("r_precision", "r-precision"), source="Buckley and Voorhees 2005")
+@ranking_metric(
+    aliases=("r_precision", "r-precision"), source="Buckley and Voorhees 2005", explained_by="missed documents"
+)
 def rprec(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Precision at rank R. In [0, 1].
 
@@ -234,7 +242,11 @@ def eleven_point(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     return where_relevant(rankings, np.sum(levels, axis=0) / 11, rel)
 
 
-@ranking_metric(aliases=("ndcg_cut",), source="Järvelin and Kekäläinen 2002; exponential: Burges et al. 2005")
+@ranking_metric(
+    aliases=("ndcg_cut",),
+    source="Järvelin and Kekäläinen 2002; exponential: Burges et al. 2005",
+    explained_by="missed documents",
+)
 def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
     """DCG@k divided by the DCG@k of the ideal ranking, all positive grades in descending order. In [0, 1].
 
@@ -255,7 +267,7 @@ def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None,
     return quotient(actual, best, empty=np.nan)
 
 
-@ranking_metric(bounds=None, source="Järvelin and Kekäläinen 2002")
+@ranking_metric(bounds=None, source="Järvelin and Kekäläinen 2002", explained_by="missed documents")
 def dcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
     """Sum over i <= k of gain(g(i)) / log2(i + 1). At least 0, not bounded by 1; ``ndcg`` has the parameters.
 
@@ -307,7 +319,7 @@ def ideal_dcg(rankings: Rankings, gain: Gain, gains: str | None, k: int | None) 
     return sum_by(rankings.ideal_query[inside], discounted, len(rankings))
 
 
-@ranking_metric(source="Moffat and Zobel 2008")
+@ranking_metric(source="Moffat and Zobel 2008", explained_by="missed documents")
 def rbp(
     rankings: Rankings,
     *,
@@ -332,7 +344,7 @@ def rbp(
     return where_relevant(rankings, (1.0 - p) * rankings.total(weight * p ** (rankings.ranks - 1.0)), rel)
 
 
-@ranking_metric(source="Chapelle et al. 2009")
+@ranking_metric(source="Chapelle et al. 2009", explained_by="missed documents")
 def err(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     """Expected reciprocal rank: sum over i <= k of 1/i times the chance that the reader stops at rank i. In [0, 1].
 
