@@ -9,6 +9,7 @@ import pytest
 
 from steelyard.metrics.lookup import requested_metrics
 from tests.docs.generated import DOCS, GENERATED
+from tests.test_structure import SOURCE
 
 ROOT = DOCS.parent
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -48,7 +49,16 @@ def test_names_of_other_tools_are_known(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """A link to a file of this project leads to one that exists."""
+    """A link to a file of this project points to an existing file."""
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_files_exist(page: Path) -> None:
+    """A file of the source that a page names exists, and so does the class or function after its name."""
+    for path, name in re.findall(r"`((?:\w+/)+\w+\.py)(?:: (\w+))?`", page.read_text(encoding="utf-8")):
+        file = next((at / path for at in (SOURCE, ROOT) if (at / path).is_file()), None)
+        assert file is not None, path
+        assert not name or re.search(rf"^(?:class|def) {name}\b", file.read_text(encoding="utf-8"), re.MULTILINE), name
