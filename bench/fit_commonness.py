@@ -19,7 +19,7 @@ import msgspec
 import fitting
 from fit_faithfulness import PACKS
 from steelyard.text.sentences import sentences
-from steelyard.text.word_offsets import words_in
+from steelyard.text.word_offsets import words_with_offsets
 
 LEAST = 10
 POWER = 1.7
@@ -36,7 +36,7 @@ def main() -> None:
     n = 0
     for text in sorted(passages):
         for sentence in sentences(text):
-            held.update(set(words_in(sentence).stems))
+            held.update(set(words_with_offsets(sentence).stems))
             n += 1
     stems: dict[str, list[str]] = {}
     for stem, count in sorted(held.items()):

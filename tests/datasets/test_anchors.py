@@ -10,7 +10,7 @@ from steelyard.core.records import Sample, Span
 from steelyard.datasets.anchors import AnchoredLabel, check_labels, counts, repaired, summary, text_digest
 from steelyard.datasets.corpus import Corpus
 from steelyard.datasets.locate_evidence import find, occurrences
-from steelyard.text.locate import flatten
+from steelyard.text.find_passage import normalize_text
 
 TOWER = "The tower was built of granite. It stands on a reef far out in the sea. Waves go over it in winter."
 LENS = "The lens was made in Paris by Fresnel. It turns on mercury. One man can turn it."
@@ -218,8 +218,11 @@ def test_what_stands_in_a_text_is_found(text: str, size: int, data: st.DataObjec
     whole = find([evidence], {"other": "xyz", "text": text})[evidence]
     assert whole.whole
     for part in whole.whole:
-        assert flatten(evidence).text == flatten(text[part.place.start : part.place.end]).text
-    assert all(flatten(evidence).text == flatten(text[one.start : one.end]).text for one in occurrences(evidence, text))
+        assert normalize_text(evidence).text == normalize_text(text[part.place.start : part.place.end]).text
+    assert all(
+        normalize_text(evidence).text == normalize_text(text[one.start : one.end]).text
+        for one in occurrences(evidence, text)
+    )
 
 
 @given(
@@ -235,7 +238,7 @@ def test_evidence_over_a_border_is_found_in_pieces(words: list[str], data: st.Da
     texts = {"a": text[:cut], "b": text[cut:]}
     found = find([text], texts)[text]
     assert (found.complete, found.whole) == (True, [])
-    flat = flatten(text).text
+    flat = normalize_text(text).text
     for part in found.parts:
-        now = flatten(texts[part.id][part.place.start : part.place.end]).text
+        now = normalize_text(texts[part.id][part.place.start : part.place.end]).text
         assert now == flat[part.evidence.start : part.evidence.end].strip()

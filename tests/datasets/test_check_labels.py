@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from steelyard.core.records import Sample
 from steelyard.datasets.check_labels import check_set
 from steelyard.datasets.corpus import Corpus
-from steelyard.text.near_duplicates import Seen, duplicates, grams_of, likeness
+from steelyard.text.near_duplicates import DuplicateFilter, duplicates, grams_of, jaccard
 
 CORPUS = Corpus(
     "c",
@@ -59,7 +59,7 @@ def test_a_clean_set_has_short_lines() -> None:
 def test_duplicates_are_the_pairs_that_are_alike(texts: list[str], least: float) -> None:
     """No pair below the limit, and every pair well above it, by comparing all with all."""
     named = {str(at): text for at, text in enumerate(texts)}
-    found = {(one.first, one.second): one.likeness for one in duplicates(named, least=least)}
+    found = {(one.first, one.second): one.similarity for one in duplicates(named, least=least)}
     plain = {key: " ".join(text.split()) for key, text in named.items() if text.split()}
     for (first, second), alike in found.items():
         assert alike >= least
@@ -70,7 +70,7 @@ def test_duplicates_are_the_pairs_that_are_alike(texts: list[str], least: float)
             firsts = [key for key in keys if plain[key] == plain[first]]
             if plain[first] == plain[second]:
                 assert (firsts[0], second) in found
-            elif likeness(grams_of(plain[first]), grams_of(plain[second])) >= max(0.9, least):
+            elif jaccard(grams_of(plain[first]), grams_of(plain[second])) >= max(0.9, least):
                 pairs = {(a, b) for a in firsts for b in [key for key in keys if plain[key] == plain[second]]}
                 assert pairs & found.keys() or {(b, a) for a, b in pairs} & found.keys()
 
@@ -78,7 +78,7 @@ def test_duplicates_are_the_pairs_that_are_alike(texts: list[str], least: float)
 @given(st.lists(st.text(alphabet="ab c", max_size=30), max_size=15))
 def test_one_after_the_other(texts: list[str]) -> None:
     """A text that was seen is not new, whatever its blanks."""
-    seen = Seen(least=0.8)
+    seen = DuplicateFilter(least=0.8)
     for text in texts:
         seen.add(text)
         assert not seen.add(f"  {text} ")

@@ -22,7 +22,7 @@ from steelyard.runs.demo import load
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut
 from steelyard.systems.collect import collect
-from steelyard.text.locate import locate
+from steelyard.text.find_passage import find_passage
 
 K = 5
 
@@ -47,7 +47,7 @@ def chunked(size: int) -> Chunked:
         relevance: dict[str, float] = {}
         spans = []
         for span in sample.relevant_spans or ():
-            place = locate(span.text or "", demo.corpus[span.doc])
+            place = find_passage(span.text or "", demo.corpus[span.doc])
             assert place is not None
             spans.append(Span(span.doc, place.start, place.end, span.text))
             relevance |= {

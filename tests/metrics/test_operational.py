@@ -14,7 +14,7 @@ from steelyard.core.records import Sample, Undefined
 from steelyard.metrics.lookup import get_metric
 from steelyard.metrics.operational import answered, cost, seconds, tokens
 from steelyard.stats.cosine import cosine
-from steelyard.text.language import differs, language
+from steelyard.text.language import language, languages_differ
 
 
 def test_operations_are_read_from_metadata() -> None:
@@ -96,11 +96,11 @@ def test_what_was_measured_is_called_so() -> None:
 )
 def test_languages_differ_only_where_it_is_plain(text: str, other: str, expected: bool) -> None:
     """Another script, or other function words; names and numbers tell nothing."""
-    assert differs(text, other) is differs(other, text) is expected
+    assert languages_differ(text, other) is languages_differ(other, text) is expected
 
 
 @given(st.text(max_size=40))
 def test_a_language_for_any_text(text: str) -> None:
     """No text breaks it, and no text differs from itself."""
     assert isinstance(language(text), str)
-    assert not differs(text, text)
+    assert not languages_differ(text, text)

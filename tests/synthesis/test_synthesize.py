@@ -24,7 +24,7 @@ from steelyard.io.samples import read_samples
 from steelyard.models.judge import script
 from steelyard.runs.demo import load
 from steelyard.synthesis.generate import EvalDatasetBuilder, plan_synthesis, synthesize
-from steelyard.text.locate import flatten
+from steelyard.text.find_passage import normalize_text
 from tests.server import Server
 from tests.synthesis.author import Author
 
@@ -307,4 +307,4 @@ def test_two_hundred_items_after_a_kill(serve: Serve, shared: Path, vaswani: Cor
     assert calls <= whole.usage.calls - before + 64
     for sample in samples:
         for span in sample.relevant_spans or ():
-            assert flatten(span.text or "").text in flatten(vaswani.texts[span.doc]).text
+            assert normalize_text(span.text or "").text in normalize_text(vaswani.texts[span.doc]).text

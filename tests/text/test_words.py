@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.text.scripts import _LETTERS, _MARKS, joined, script, spaced
+from steelyard.text.scripts import _LETTERS, _MARKS, join_graphemes, script, space_graphemes
 from steelyard.text.tokens import content_words, stem, words
 
 LONGEST = 20_000
@@ -121,4 +121,4 @@ def test_joined_undoes_spaced(pieces: list[str]) -> None:
     """Graphemes that were set apart come together again."""
     text = "".join(pieces)
 
-    assert joined(" ".join(spaced(text).split())) == text
+    assert join_graphemes(" ".join(space_graphemes(text).split())) == text

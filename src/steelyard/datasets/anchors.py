@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from ..core.records import Sample, Span
 from ..core.wording import pluralize
-from ..text.locate import Stretch, flatten
+from ..text.find_passage import TextRange, normalize_text
 from .corpus import Corpus
 from .locate_evidence import EvidenceMatch, Part, find, occurrences
 
@@ -64,7 +64,7 @@ def text_digest(text: str) -> str:
     >>> text_digest("The  cat") == text_digest("The cat")
     True
     """
-    return blake2b(flatten(text).text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return blake2b(normalize_text(text).text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class _Pending(NamedTuple):
@@ -101,7 +101,7 @@ def _of_id(sample: Sample, doc: str, corpus: Corpus, was: Corpus | None) -> Anch
         if here is not None:
             return AnchoredLabel(sample.id, doc, "valid", note="taken at its word: its text is not known")
         return AnchoredLabel(sample.id, doc, "gone", note="no document of this id, and its text is not known")
-    if here is not None and all(flatten(text).text in flatten(here).text for text in evidence):
+    if here is not None and all(normalize_text(text).text in normalize_text(here).text for text in evidence):
         return AnchoredLabel(sample.id, doc, "valid")
     home = None if was is None else was.places.get(doc)
     return _Pending(sample.id, doc, None, evidence, whole, home, _quotes(sample, doc, was) if whole else ())
@@ -134,7 +134,7 @@ def _quotes(sample: Sample, doc: str, was: Corpus | None) -> tuple[str, ...]:
             first = home.start - (len(chunk) - (home.end - home.start))
             low, high = max(span.start, home.start), min(span.end, home.end)
             found.append(chunk[low - first : high - first] if low < high else "")
-        elif span.text and flatten(span.text).text in flatten(chunk).text:
+        elif span.text and normalize_text(span.text).text in normalize_text(chunk).text:
             found.append(span.text)
     return tuple(dict.fromkeys(text for text in found if text.strip()))
 
@@ -166,7 +166,7 @@ def _same(now: str, text: str | None, digest: str | None) -> bool:
     if not now.strip():
         return False
     if text is not None:
-        return flatten(now).text == flatten(text).text
+        return normalize_text(now).text == normalize_text(text).text
     return digest is None or text_digest(now) == digest
 
 
@@ -244,8 +244,8 @@ def _narrowed(one: _Pending, found: Mapping[str, EvidenceMatch], corpus: Corpus)
 
 def _whole(one: _Pending, parts: Sequence[Part], holders: Sequence[str], corpus: Corpus) -> AnchoredLabel:
     """The verdict where all of the evidence stands in each of some texts."""
-    sizes = [len(flatten(corpus.texts[key]).text) for key in holders]
-    grown = one.whole and min(sizes) > sum(len(flatten(text).text) for text in one.evidence)
+    sizes = [len(normalize_text(corpus.texts[key]).text) for key in holders]
+    grown = one.whole and min(sizes) > sum(len(normalize_text(text).text) for text in one.evidence)
     places = tuple(_span(part, corpus) for part in parts)
     several = len(parts) > len(one.evidence) if one.number is not None else len(holders) > 1
     sure = not several or _one_spot(parts, corpus)
@@ -270,7 +270,7 @@ def _at_home(parts: Sequence[Part], one: _Pending, corpus: Corpus) -> list[Part]
     return near or list(parts)
 
 
-def _overlap(stretch: Stretch, home: Span) -> bool:
+def _overlap(stretch: TextRange, home: Span) -> bool:
     return home.start is not None and home.end is not None and stretch.start < home.end and home.start < stretch.end
 
 
@@ -280,12 +280,12 @@ def _one_spot(parts: Sequence[Part], corpus: Corpus) -> bool:
     return all(spot is not None for _, spot in spots) and len(spots) == len({part.evidence for part in parts})
 
 
-def _spot(part: Part, corpus: Corpus) -> tuple[str, Stretch] | None:
+def _spot(part: Part, corpus: Corpus) -> tuple[str, TextRange] | None:
     place = corpus.places.get(part.id)
     if place is None or place.start is None or place.end is None:
         return None
     shift = place.start - (len(corpus.texts[part.id]) - (place.end - place.start))
-    return place.doc, Stretch(part.place.start + shift, part.place.end + shift)
+    return place.doc, TextRange(part.place.start + shift, part.place.end + shift)
 
 
 def _span(part: Part, corpus: Corpus) -> Span:

@@ -50,7 +50,7 @@ class SetCheck(Struct):
         for what, (low, middle, high) in self.lengths.items():
             lines.append(f"{what}: {low} to {high} words, median {middle:g}")
         for what, pairs in (("questions", self.questions_twice), ("documents", self.documents_twice)):
-            some = ", ".join(f"{one.second} ~ {one.first} ({one.likeness:.2f})" for one in pairs[:most])
+            some = ", ".join(f"{one.second} ~ {one.first} ({one.similarity:.2f})" for one in pairs[:most])
             lines += [f"{what} that are duplicates, or nearly: {len(pairs)}: {some}"] if pairs else []
         for what, copied in (
             ("questions that stand word for word in the corpus", self.questions_copied),

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..text.locate import Stretch, flatten
+from ..text.find_passage import TextRange, normalize_text
 
 PROBE = 20
 """Characters by which evidence is looked for; a part that is shorter is found only beside another part."""
@@ -19,9 +19,9 @@ PROBE = 20
 class Part(NamedTuple):
     """A stretch of the (flat) evidence and where it stands: the text's id and the stretch of the original text."""
 
-    evidence: Stretch
+    evidence: TextRange
     id: str
-    place: Stretch
+    place: TextRange
 
 
 class EvidenceMatch(NamedTuple):
@@ -42,7 +42,7 @@ def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Evidenc
     >>> [(part.id, tuple(part.place)) for part in next(iter(found.values())).parts]
     [('a', (5, 29)), ('b', (0, 9))]
     """
-    wanted = {text: flatten(text).text for text in evidence}
+    wanted = {text: normalize_text(text).text for text in evidence}
     candidates = _candidates({flat for flat in wanted.values() if flat}, texts)
     order = list(texts)
     rank = {id: at for at, id in enumerate(order)}  # noqa: A001 - an id of a text
@@ -54,16 +54,16 @@ def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Evidenc
     }
 
 
-def occurrences(evidence: str, text: str) -> list[Stretch]:
+def occurrences(evidence: str, text: str) -> list[TextRange]:
     """Every place of evidence in one text, in the text's own characters.
 
     >>> occurrences("a cat", "a  cat, a cat")
-    [Stretch(start=0, end=6), Stretch(start=8, end=13)]
+    [TextRange(start=0, end=6), TextRange(start=8, end=13)]
     """
-    flat, hay = flatten(evidence).text, flatten(text)
+    flat, hay = normalize_text(evidence).text, normalize_text(text)
     found, at = [], hay.text.find(flat) if flat else -1
     while at >= 0:
-        found.append(hay.original(Stretch(at, at + len(flat))))
+        found.append(hay.original(TextRange(at, at + len(flat))))
         at = hay.text.find(flat, at + 1)
     return found
 
@@ -81,7 +81,7 @@ def _candidates(flats: set[str], texts: Mapping[str, str]) -> dict[str, set[str]
             probes[flat[-PROBE:]].add(flat)
     found: dict[str, set[str]] = defaultdict(set)
     for key, text in texts.items():
-        hay = flatten(text).text
+        hay = normalize_text(text).text
         for at in range(len(hay) - PROBE + 1):
             for flat in probes.get(hay[at : at + PROBE], ()):
                 found[flat].add(key)
@@ -94,7 +94,7 @@ def _candidates(flats: set[str], texts: Mapping[str, str]) -> dict[str, set[str]
 def _found(
     flat: str, candidates: Sequence[str], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
 ) -> EvidenceMatch:
-    whole = [Part(Stretch(0, len(flat)), key, place) for key in candidates for place in occurrences(flat, texts[key])]
+    whole = [Part(TextRange(0, len(flat)), key, place) for key in candidates for place in occurrences(flat, texts[key])]
     if whole:
         return EvidenceMatch(whole, [], complete=True, share=1.0)
     parts = [part for key in candidates if (part := _part(flat, key, texts[key], PROBE)) is not None]
@@ -106,18 +106,18 @@ def _found(
 
 def _part(flat: str, key: str, text: str, least: int) -> Part | None:
     """The longest stretch of the evidence that a text holds: all of the text, its end, or its beginning."""
-    hay = flatten(text)
+    hay = normalize_text(text)
     if not hay.text:
         return None
     if (at := flat.find(hay.text)) >= 0:
-        return Part(Stretch(at, at + len(hay.text)), key, hay.original(Stretch(0, len(hay.text))))
+        return Part(TextRange(at, at + len(hay.text)), key, hay.original(TextRange(0, len(hay.text))))
     longest = min(len(flat), len(hay.text)) - 1
     head = next((size for size in range(longest, least - 1, -1) if hay.text.endswith(flat[:size])), 0)
     tail = next((size for size in range(longest, max(least - 1, head), -1) if hay.text.startswith(flat[-size:])), 0)
     if tail:
-        return Part(Stretch(len(flat) - tail, len(flat)), key, hay.original(Stretch(0, tail)))
+        return Part(TextRange(len(flat) - tail, len(flat)), key, hay.original(TextRange(0, tail)))
     if head:
-        return Part(Stretch(0, head), key, hay.original(Stretch(len(hay.text) - head, len(hay.text))))
+        return Part(TextRange(0, head), key, hay.original(TextRange(len(hay.text) - head, len(hay.text))))
     return None
 
 
@@ -133,26 +133,26 @@ def _slivers(
             at = rank[part.id] + step
             if not 0 <= at < len(order):
                 continue
-            hay = flatten(texts[order[at]])
+            hay = normalize_text(texts[order[at]])
             if step < 0 and hay.text.endswith(gap):
-                place = Stretch(len(hay.text) - len(gap), len(hay.text))
+                place = TextRange(len(hay.text) - len(gap), len(hay.text))
             elif step > 0 and hay.text.startswith(gap):
-                place = Stretch(0, len(gap))
+                place = TextRange(0, len(gap))
             else:
                 continue
             begin = flat.index(gap, start)
-            found.append(Part(Stretch(begin, begin + len(gap)), order[at], hay.original(place)))
+            found.append(Part(TextRange(begin, begin + len(gap)), order[at], hay.original(place)))
             break
     return found
 
 
-def _gaps(flat: str, parts: Iterable[Part]) -> list[Stretch]:
+def _gaps(flat: str, parts: Iterable[Part]) -> list[TextRange]:
     """The stretches of the evidence that no part holds, white space aside."""
     gaps, at = [], 0
     for start, end in sorted(part.evidence for part in parts):
         if start > at and flat[at:start].strip():
-            gaps.append(Stretch(at, start))
+            gaps.append(TextRange(at, start))
         at = max(at, end)
     if flat[at:].strip():
-        gaps.append(Stretch(at, len(flat)))
+        gaps.append(TextRange(at, len(flat)))
     return gaps

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from ..core.requests import Prompt, Requests, ask
 from ..metrics.lexical.functions import token_f1
-from ..text.language import differs
+from ..text.language import languages_differ
 from ..text.tokens import normalize_answer
 from .passages import Passage
 from .question_kinds import Draft
@@ -99,7 +99,7 @@ def plain_refusal(kind: str, drafted: Draft, passages: Sequence[Passage]) -> str
     """The reasons that need no asking."""
     if any(span is None for span in drafted.spans):
         return SPAN
-    if any(differs(drafted.question, passage.text) for passage in passages):
+    if any(languages_differ(drafted.question, passage.text) for passage in passages):
         return LANGUAGE
     if kind != "comparison" and drafted.answer is not None and gives_away(drafted.question, drafted.answer):
         return GIVEN_AWAY

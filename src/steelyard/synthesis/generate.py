@@ -29,7 +29,7 @@ from ..models.cell import Cell
 from ..models.cost_estimate import CostEstimate
 from ..models.engine import Engine
 from ..systems.hits import hit_of
-from ..text.near_duplicates import Seen
+from ..text.near_duplicates import DuplicateFilter
 from .filters import DUPLICATE, plain_refusal, refusal, rehearse
 from .known_items import Salience, known_item
 from .misspelling import misspelt
@@ -163,7 +163,7 @@ def synthesize(
     made.job = job_of(corpus, n, judge=judge, kinds=kinds, styles=styles, embedder=embedder, seed=seed)
     kept: dict[int, Sample] = {}
     rejected: Counter[str] = Counter()
-    seen = Seen(least=LIKE)
+    seen = DuplicateFilter(least=LIKE)
     with _Partial(out) as partial_file:
         for attempt in range(attempts):
             open_slots = [slot for slot in range(n) if slot not in kept]

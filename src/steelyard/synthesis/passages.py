@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..core.records import Span
 from ..models.embedder import Embedder
 from ..systems.dense import embed_all
-from ..text.near_duplicates import grams_of, likeness
+from ..text.near_duplicates import grams_of, jaccard
 from ..text.sentences import sentence_spans
 from ..text.tokens import content_words, stem, words
 
@@ -116,4 +116,4 @@ class Links:
         return draw.choice(near) if near else None
 
     def _apart(self, own: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], other: int) -> bool:
-        return likeness(own, grams_of(self.passages[other].text)) < _TOO_NEAR
+        return jaccard(own, grams_of(self.passages[other].text)) < _TOO_NEAR

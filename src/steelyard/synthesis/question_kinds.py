@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ..core.records import Span
 from ..core.requests import Prompt, Requests, Text, ask
-from ..text.locate import locate
+from ..text.find_passage import find_passage
 from .passages import Passage
 
 Kind: TypeAlias = Literal["single", "multi", "comparison", "unanswerable"]
@@ -105,5 +105,5 @@ def quoted(quote: str, passage: Passage) -> Span | None:
     >>> quoted("the lamp", Passage("d", 10, 40, "He trims the  lamp at night."))
     Span(doc='d', start=19, end=28, text='the  lamp', digest=None)
     """
-    place = locate(quote.strip().strip("\"“”'"), passage.text, 1.0)
+    place = find_passage(quote.strip().strip("\"“”'"), passage.text, 1.0)
     return None if place is None or not place.length else passage.span(place.start, place.end)

@@ -23,7 +23,7 @@ from ..datasets.dataset import digest_of
 from ..evaluate.evaluate_system import read_set
 from ..io.samples import write_samples
 from ..io.text_files import read_lines
-from ..text.locate import locate
+from ..text.find_passage import find_passage
 
 Verdict: TypeAlias = Literal["accept", "reject"]
 Read: TypeAlias = Callable[[str], "str | None"]
@@ -192,7 +192,7 @@ def _marked(context: str, sample: Sample) -> str:
     places = [
         place
         for span in sample.relevant_spans or ()
-        if span.text is not None and (place := locate(span.text, context, 1.0)) is not None
+        if span.text is not None and (place := find_passage(span.text, context, 1.0)) is not None
     ]
     if not places:
         return _safe(context)

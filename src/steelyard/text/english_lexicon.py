@@ -62,11 +62,11 @@ NUMERALS: dict[str, str] = {
 }
 """Numbers in words."""
 
-PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti", "sub")
+NEGATING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti", "sub")
 """Before a word they make its opposite."""
 
 
-class Likeness(NamedTuple):
+class RelatedWords(NamedTuple):
     """Stems of like meaning and of opposite meaning, by stem."""
 
     alike: dict[str, frozenset[str]]
@@ -74,10 +74,10 @@ class Likeness(NamedTuple):
 
 
 @cache
-def likeness() -> Likeness:
+def related_words() -> RelatedWords:
     """The groups of ``resources/english.txt``.
 
-    >>> "small" in likeness().opposite["big"], "larg" in likeness().alike["big"]
+    >>> "small" in related_words().opposite["big"], "larg" in related_words().alike["big"]
     (True, True)
     """
     from .tokens import stem
@@ -95,4 +95,4 @@ def likeness() -> Likeness:
                 alike.setdefault(word, set()).update(set(side) - {word})
                 opposite.setdefault(word, set()).update(others - {word})
     kept = {word: frozenset(found - alike[word]) for word, found in opposite.items()}
-    return Likeness({word: frozenset(found) for word, found in alike.items()}, kept)
+    return RelatedWords({word: frozenset(found) for word, found in alike.items()}, kept)

@@ -48,10 +48,10 @@ def language(text: str) -> str:
     return name if most >= 2 and most > next_most else written
 
 
-def differs(text: str, other: str) -> bool:
+def languages_differ(text: str, other: str) -> bool:
     """Whether two texts are plainly in different languages: another script, or other function words.
 
-    >>> differs("How long is the refund window?", "退款期限为三十天。"), differs("Ada Lovelace", "Wer war die Frau?")
+    >>> languages_differ("How long is the refund window?", "退款期限为三十天。"), languages_differ("Ada Lovelace", "Wer war die Frau?")
     (True, False)
     """
     a, b = language(text), language(other)

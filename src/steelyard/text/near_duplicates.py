@@ -30,7 +30,7 @@ class DuplicatePair(NamedTuple):
 
     first: str
     second: str
-    likeness: float
+    similarity: float
 
 
 def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[DuplicatePair]:
@@ -39,7 +39,7 @@ def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[Duplic
     A text is paired with the first of its equals alone, so that a boilerplate text of n copies makes n - 1 pairs.
 
     >>> duplicates({"a": "Who built the tower?", "b": "who built the  tower", "c": "When was it lit?"})
-    [DuplicatePair(first='a', second='b', likeness=1.0)]
+    [DuplicatePair(first='a', second='b', similarity=1.0)]
     """
     firsts: dict[str, str] = {}
     pairs: list[tuple[int, DuplicatePair]] = []
@@ -54,7 +54,7 @@ def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[Duplic
         else:
             grams[key] = grams_of(plain)
     for first, second in _candidates(grams):
-        alike = likeness(grams[first], grams[second])
+        alike = jaccard(grams[first], grams[second])
         if alike >= least:
             pairs.append((rank[second], DuplicatePair(first, second, alike)))
     return [pair for _, pair in sorted(pairs, key=lambda item: (item[0], rank[item[1].first]))]
@@ -68,16 +68,16 @@ def grams_of(text: str) -> Grams:
     hashed = np.zeros(len(codes) - GRAM + 1, dtype=np.uint64)
     for at in range(GRAM):
         hashed = hashed * np.uint64(0x100000001B3) + codes[at : at + len(hashed)]
-    return np.unique(_mixed(hashed))
+    return np.unique(_mix(hashed))
 
 
-def likeness(one: Grams, other: Grams) -> float:
+def jaccard(one: Grams, other: Grams) -> float:
     """Jaccard of two sets of grams: those in both / those in either."""
     both = len(np.intersect1d(one, other, assume_unique=True))
     return both / (len(one) + len(other) - both)
 
 
-def _mixed(values: Grams) -> Grams:
+def _mix(values: Grams) -> Grams:
     """Hashes spread over all 64 bits (the finaliser of splitmix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -90,7 +90,7 @@ def _candidates(grams: Mapping[str, Grams]) -> list[tuple[str, str]]:
     buckets: dict[tuple[int, bytes], list[str]] = defaultdict(list)
     found: dict[tuple[str, str], None] = {}
     for key, own in grams.items():
-        least = np.array([_mixed(own ^ salt).min() for salt in salts]) if len(own) > _SLICE else _least(own, salts)
+        least = np.array([_mix(own ^ salt).min() for salt in salts]) if len(own) > _SLICE else _min_hashes(own, salts)
         for band in range(BANDS):
             bucket = buckets[band, least[band * ROWS : (band + 1) * ROWS].tobytes()]
             for other in bucket:
@@ -99,12 +99,12 @@ def _candidates(grams: Mapping[str, Grams]) -> list[tuple[str, str]]:
     return list(found)
 
 
-def _least(own: Grams, salts: Grams) -> Grams:
-    least: Grams = _mixed(own[:, None] ^ salts[None, :]).min(axis=0)
+def _min_hashes(own: Grams, salts: Grams) -> Grams:
+    least: Grams = _mix(own[:, None] ^ salts[None, :]).min(axis=0)
     return least
 
 
-class Seen:
+class DuplicateFilter:
     """Texts one after the other, each held against all before it."""
 
     def __init__(self, *, least: float = LEAST) -> None:
@@ -118,13 +118,13 @@ class Seen:
         if plain in self._plain:
             return False
         grams = grams_of(plain)
-        if any(_may_be(grams, other, self.least) and likeness(grams, other) >= self.least for other in self._grams):
+        if any(_sizes_allow(grams, other, self.least) and jaccard(grams, other) >= self.least for other in self._grams):
             return False
         self._plain.add(plain)
         self._grams.append(grams)
         return True
 
 
-def _may_be(one: Sequence[object] | Grams, other: Sequence[object] | Grams, least: float) -> bool:
+def _sizes_allow(one: Sequence[object] | Grams, other: Sequence[object] | Grams, least: float) -> bool:
     """Whether two sets are near enough in size to overlap that much."""
     return min(len(one), len(other)) >= least * max(len(one), len(other))

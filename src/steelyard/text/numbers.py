@@ -35,22 +35,22 @@ def split_numbers(text: str) -> list[str]:
             sign = _SIGN.search(text, max(at, start - 3), start)
             if sign is not None:
                 start, before = sign.start(), " "  # what is signed stands apart: "x=-5" is not "x-5"
-        pieces += text[at:start] + before, by_value(text[start : chain.end()])
+        pieces += text[at:start] + before, normalize_number(text[start : chain.end()])
         at = chain.end()
     pieces.append(text[at:])
     return pieces
 
 
 @lru_cache(maxsize=4096)
-def by_value(number: str) -> str:
+def normalize_number(number: str) -> str:
     """One spelling for all spellings of a number that can be read in one way only.
 
     Thousands lose their separators and decimals their trailing zeros. What could be read in two ways stays as it
     is: ``1.000`` (one, or a thousand), ``1,5`` (one and a half, or two numbers), ``1.2.3``, ``007``.
 
-    >>> [by_value(number) for number in ("1,000.50", "1,00,000", "1.234,56", "-$3.10", ".5", "1e-05")]
+    >>> [normalize_number(number) for number in ("1,000.50", "1,00,000", "1.234,56", "-$3.10", ".5", "1e-05")]
     ['1000.5', '100000', '1234.56', '-3.1', '0.5', '1e-5']
-    >>> [by_value(number) for number in ("1.000", "1,5", "1.2.3", "007")]
+    >>> [normalize_number(number) for number in ("1.000", "1,5", "1.2.3", "007")]
     ['1.000', '1,5', '1.2.3', '007']
     """
     digits, _, exponent = number.partition("e")

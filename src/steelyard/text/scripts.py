@@ -44,21 +44,21 @@ def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-def spaced(text: str) -> str:
+def space_graphemes(text: str) -> str:
     """Put spaces around every grapheme of the unspaced scripts (Han, Kana, Thai, Lao, Khmer, Myanmar).
 
-    >>> spaced("iPhone手机").split()
+    >>> space_graphemes("iPhone手机").split()
     ['iPhone', '手', '机']
-    >>> spaced("วันนี้").split()
+    >>> space_graphemes("วันนี้").split()
     ['วั', 'น', 'นี้']
     """
     return text if text.isascii() else _pattern(_GRAPHEME).sub(r" \g<0> ", text)
 
 
-def joined(text: str) -> str:
-    """Take out single spaces between graphemes of the unspaced scripts: the inverse of ``spaced``.
+def join_graphemes(text: str) -> str:
+    """Take out single spaces between graphemes of the unspaced scripts: the inverse of ``space_graphemes``.
 
-    >>> joined("今 天 good 天 气")
+    >>> join_graphemes("今 天 good 天 气")
     '今天 good 天气'
     """
     return text if text.isascii() else _pattern(_BETWEEN).sub("", text)
@@ -73,10 +73,10 @@ def graphemes(text: str) -> list[str]:
     return _pattern(_GRAPHEME).findall(text)
 
 
-def stretches(text: str) -> list[str]:
+def split_unspaced(text: str) -> list[str]:
     """A text cut into stretches of other scripts and of unspaced scripts, in turn; the first and last may be empty.
 
-    >>> stretches("iPhone手机")
+    >>> split_unspaced("iPhone手机")
     ['iPhone', '手机', '']
     """
     return _pattern(_STRETCH).split(text)

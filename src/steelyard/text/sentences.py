@@ -1,4 +1,4 @@
-"""Sentences of a text in any script, with their places."""
+"""Sentences of a text in any script, with their spans."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WINDOW = 80
 """Characters before and after a point that are looked at; without a bound, long paragraphs take quadratic time."""
 
 
-class SentencePlace(NamedTuple):
+class SentenceSpan(NamedTuple):
     """Where a sentence stands in its text: ``text[start:end]``."""
 
     start: int
@@ -72,38 +72,38 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-def sentence_spans(text: str) -> list[SentencePlace]:
-    """The places of the sentences of a text; see ``sentences``.
+def sentence_spans(text: str) -> list[SentenceSpan]:
+    """The spans of the sentences of a text; see ``sentences``.
 
     >>> sentence_spans(" One. Two.")
-    [SentencePlace(start=1, end=5), SentencePlace(start=6, end=10)]
+    [SentenceSpan(start=1, end=5), SentenceSpan(start=6, end=10)]
     """
-    places: list[SentencePlace] = []
+    spans: list[SentenceSpan] = []
     for start, end in _paragraphs(text):
         at = start
         for stop in _STOP.finditer(text, start, end):
-            if stop.start() > at and _ends(text, stop, at, end):
-                places.append(SentencePlace(at, stop.end()))
+            if stop.start() > at and _mark_ends(text, stop, at, end):
+                spans.append(SentenceSpan(at, stop.end()))
                 at = stop.end()
-        places.append(SentencePlace(at, end))
-    return _with_words(text, [_trimmed(text, place) for place in places])
+        spans.append(SentenceSpan(at, end))
+    return _merge_wordless(text, [_trimmed(text, span) for span in spans])
 
 
-def _paragraphs(text: str) -> list[SentencePlace]:
+def _paragraphs(text: str) -> list[SentenceSpan]:
     """Stretches that no sentence crosses: lines, joined where a line plainly continues the one before it."""
-    paragraphs: list[SentencePlace] = []
+    paragraphs: list[SentenceSpan] = []
     for line in _LINE.finditer(text):
         if not line[0].strip():
             continue
-        start, end = _trimmed(text, SentencePlace(*line.span()))
+        start, end = _trimmed(text, SentenceSpan(*line.span()))
         if paragraphs and _continues(text, paragraphs[-1], start, end):
-            paragraphs[-1] = SentencePlace(paragraphs[-1].start, end)
+            paragraphs[-1] = SentenceSpan(paragraphs[-1].start, end)
         else:
-            paragraphs.append(SentencePlace(start, end))
+            paragraphs.append(SentenceSpan(start, end))
     return paragraphs
 
 
-def _continues(text: str, before: SentencePlace, start: int, end: int) -> bool:
+def _continues(text: str, before: SentenceSpan, start: int, end: int) -> bool:
     gap = text[before.end : start].replace("\r\n", "\n")
     one_break = len(gap.strip(" \t")) == 1
     return (
@@ -114,7 +114,7 @@ def _continues(text: str, before: SentencePlace, start: int, end: int) -> bool:
     )
 
 
-def _ends(text: str, stop: re.Match[str], start: int, end: int) -> bool:
+def _mark_ends(text: str, stop: re.Match[str], start: int, end: int) -> bool:
     """Whether a terminal mark ends the sentence that began at ``start``."""
     marks, after = stop[1], stop.end()
     if after >= end or any(mark in _WIDE for mark in marks):
@@ -126,10 +126,10 @@ def _ends(text: str, stop: re.Match[str], start: int, end: int) -> bool:
     following = text[after : min(end, after + _WINDOW)].lstrip().lstrip(_OPENERS)
     if following[:1].islower():
         return False
-    return marks != "." or _ends_after(text[max(start, stop.start() - _WINDOW) : stop.start()], following)
+    return marks != "." or _point_ends(text[max(start, stop.start() - _WINDOW) : stop.start()], following)
 
 
-def _ends_after(sentence: str, following: str) -> bool:
+def _point_ends(sentence: str, following: str) -> bool:
     """Whether a single point ends a sentence, judged by the word before it and the text after it."""
     *earlier, last = sentence.split() or [""]
     last = last.lstrip(_OPENERS)
@@ -146,29 +146,29 @@ def _ends_after(sentence: str, following: str) -> bool:
     return True
 
 
-def _trimmed(text: str, place: SentencePlace) -> SentencePlace:
-    start, end = place
+def _trimmed(text: str, span: SentenceSpan) -> SentenceSpan:
+    start, end = span
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    return SentencePlace(start, end)
+    return SentenceSpan(start, end)
 
 
-def _with_words(text: str, places: list[SentencePlace]) -> list[SentencePlace]:
+def _merge_wordless(text: str, spans: list[SentenceSpan]) -> list[SentenceSpan]:
     """Marks without a letter or digit (a rule, a lone quote) go with the sentence before them, or after them."""
-    kept: list[SentencePlace] = []
+    merged: list[SentenceSpan] = []
     pending: int | None = None
-    for start, end in places:
+    for start, end in spans:
         if start == end:
             continue
         if any(map(str.isalnum, text[start:end])):
-            kept.append(SentencePlace(start if pending is None else pending, end))
+            merged.append(SentenceSpan(start if pending is None else pending, end))
             pending = None
-        elif kept:
-            kept[-1] = SentencePlace(kept[-1].start, end)
+        elif merged:
+            merged[-1] = SentenceSpan(merged[-1].start, end)
         elif pending is None:
             pending = start
-    if not kept and pending is not None:
-        kept.append(_trimmed(text, SentencePlace(pending, len(text))))
-    return kept
+    if not merged and pending is not None:
+        merged.append(_trimmed(text, SentenceSpan(pending, len(text))))
+    return merged

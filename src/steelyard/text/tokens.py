@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .numbers import split_numbers
-from .scripts import graphemes, script, spaced, stretches
+from .scripts import graphemes, script, space_graphemes, split_unspaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,12 +27,14 @@ ARTICLES = frozenset({"a", "an", "the"})
 
 _PUNCTUATED_NUMBER = re.compile(r"[!-/:-@\[-`{-~][0-9]")
 _ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_DROPPED = str.maketrans(
+_PUNCTUATION_DELETED = str.maketrans(
     dict.fromkeys(_ASCII_PUNCTUATION) | {chr(code): " " for code in (*range(9), *range(14, 28), 127)}
 )
-_SPACED_OUT = str.maketrans(dict.fromkeys(_ASCII_PUNCTUATION, " ") | {chr(code): " " for code in (*range(9), 127)})
+_PUNCTUATION_SPACED = str.maketrans(
+    dict.fromkeys(_ASCII_PUNCTUATION, " ") | {chr(code): " " for code in (*range(9), 127)}
+)
 # A superscript or a fraction after a digit is no further digit of it: 10² is not 102, 3½ is not 31/2.
-_RAISED = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹₀-₉¼-¾⅐-⅟↉①-⓿])")
+_BEFORE_RAISED_DIGIT = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹₀-₉¼-¾⅐-⅟↉①-⓿])")
 _LOOKALIKES = {
     **dict.fromkeys("‘’‛ʻʼ′·‧׳״", "'"),  # apostrophes, and points that join like them: deleted with the ASCII one
     **dict.fromkeys("‐‑−", "-"),
@@ -44,7 +46,7 @@ _LOOKALIKES = {
 _TURKIC = str.maketrans({"I": "ı", "İ": "i"})
 
 
-class _Fold(dict[int, str]):
+class _CharacterFold(dict[int, str]):
     """What becomes of each character beyond ASCII, worked out once per character."""
 
     def __init__(self, *, digits: bool) -> None:
@@ -52,10 +54,10 @@ class _Fold(dict[int, str]):
         self._digits = digits
 
     def __missing__(self, code: int) -> str:
-        self[code] = fate = self._fate(chr(code))
-        return fate
+        self[code] = replacement = self._replacement(chr(code))
+        return replacement
 
-    def _fate(self, character: str) -> str:
+    def _replacement(self, character: str) -> str:
         category = unicodedata.category(character)
         if character.isascii():
             return character
@@ -70,14 +72,14 @@ class _Fold(dict[int, str]):
         return " " if category[0] in "PSZ" or category == "Cc" else character
 
 
-_FOLD_VALUES = _Fold(digits=True)
-_FOLD_ONLY = _Fold(digits=False)
+_FOLD_VALUES = _CharacterFold(digits=True)
+_FOLD_ONLY = _CharacterFold(digits=False)
 
 
-_LONG = 20_000
+_MOST_CACHED = 20_000
 
 
-class Remembered(Protocol[T_co]):
+class TextFunction(Protocol[T_co]):
     """A function of one text that keeps its last results."""
 
     def __call__(self, text: str, /) -> T_co:
@@ -85,15 +87,15 @@ class Remembered(Protocol[T_co]):
         ...
 
 
-def remembered(compute: Callable[[str], T]) -> Remembered[T]:
+def cached_by_text(compute: Callable[[str], T]) -> TextFunction[T]:
     """Keep the last results for passages, except the longest, so that memory stays bounded."""
-    kept = lru_cache(maxsize=256)(compute)
+    cached = lru_cache(maxsize=256)(compute)
 
-    def recall(text: str, /) -> T:
-        return kept(text) if len(text) <= _LONG else compute(text)
+    def compute_cached(text: str, /) -> T:
+        return cached(text) if len(text) <= _MOST_CACHED else compute(text)
 
-    recall.__doc__ = compute.__doc__
-    return recall
+    compute_cached.__doc__ = compute.__doc__
+    return compute_cached
 
 
 def _folded(text: str, *, turkic: bool = False, digits: bool = True) -> str:
@@ -102,7 +104,7 @@ def _folded(text: str, *, turkic: bool = False, digits: bool = True) -> str:
         text = text.translate(_TURKIC)
     if text.isascii():
         return text.lower()
-    text = unicodedata.normalize("NFKC", _RAISED.sub(" ", text))
+    text = unicodedata.normalize("NFKC", _BEFORE_RAISED_DIGIT.sub(" ", text))
     text = unicodedata.normalize("NFKC", text.casefold())
     return text.translate(_FOLD_VALUES if digits else _FOLD_ONLY)
 
@@ -111,20 +113,20 @@ def _normalised(text: str, language: str | None, *, numbers: bool) -> tuple[str,
     code = (language or "en").lower().partition("-")[0]
     text = _folded(text, turkic=code in ("tr", "az"), digits=numbers)
     if numbers and _PUNCTUATED_NUMBER.search(text):
-        text = _without_punctuation_but_in_numbers(text)
+        text = _delete_punctuation_outside_numbers(text)
     else:
-        text = text.translate(_DROPPED)
+        text = text.translate(_PUNCTUATION_DELETED)
     if not text.isascii():  # a mark may have come to stand after a letter
-        text = spaced(unicodedata.normalize("NFKC", text))
+        text = space_graphemes(unicodedata.normalize("NFKC", text))
     tokens = text.split()
     if code not in ("en", "english"):
         return tuple(tokens)
     return tuple([token for token in tokens if token not in ARTICLES])
 
 
-def _without_punctuation_but_in_numbers(text: str) -> str:
+def _delete_punctuation_outside_numbers(text: str) -> str:
     pieces = split_numbers(text)
-    others = [piece.translate(_DROPPED) for piece in pieces[::2]]
+    others = [piece.translate(_PUNCTUATION_DELETED) for piece in pieces[::2]]
     others[1:-1] = [piece or " " for piece in others[1:-1]]  # two numbers never run together
     pieces[::2] = others
     return "".join(pieces)
@@ -136,10 +138,10 @@ def tokens_of(text: str) -> tuple[str, ...]:
     return _normalised(text, None, numbers=True)
 
 
-@remembered
+@cached_by_text
 def token_set(text: str) -> frozenset[str]:
     """The distinct normalised tokens of a text, remembered."""
-    return frozenset(tokens_of(text) if len(text) <= _LONG else _normalised(text, None, numbers=True))
+    return frozenset(tokens_of(text) if len(text) <= _MOST_CACHED else _normalised(text, None, numbers=True))
 
 
 @lru_cache(maxsize=256)
@@ -198,7 +200,7 @@ _LONG_ASCII_WORD = re.compile("[a-z0-9]{2,}")
 
 
 def _runs(text: str) -> list[str]:
-    return _folded(text).translate(_SPACED_OUT).split()
+    return _folded(text).translate(_PUNCTUATION_SPACED).split()
 
 
 @lru_cache(maxsize=256)
@@ -206,7 +208,7 @@ def words_of(text: str) -> tuple[str, ...]:
     """What ``words`` gives, remembered."""
     if text.isascii():
         return tuple(_ASCII_WORD.findall(text.lower()))
-    return tuple(spaced(" ".join(_runs(text))).split())
+    return tuple(space_graphemes(" ".join(_runs(text))).split())
 
 
 def words(text: str) -> list[str]:
@@ -220,14 +222,14 @@ def words(text: str) -> list[str]:
     return list(words_of(text))
 
 
-@remembered
+@cached_by_text
 def content_words_of(text: str) -> tuple[str, ...]:
     """What ``content_words`` gives, remembered."""
     if text.isascii():
         return tuple([word for word in _LONG_ASCII_WORD.findall(text.lower()) if word not in ENGLISH])
     found: list[str] = []
     for run in _runs(text):
-        for at, piece in enumerate(stretches(run)):
+        for at, piece in enumerate(split_unspaced(run)):
             if at % 2:
                 single = graphemes(piece)
                 found.extend(map("".join, pairwise(single)) if single[1:] else single)

@@ -1,4 +1,4 @@
-"""Words of a text with their places: what two texts share can then be shown in both.
+"""Words of a text with their offsets: what two texts share can then be shown in both.
 
 Rules of this file: every letter and digit of a text belongs to a word; the place of a word is where it stands in the
 text as given. A word's form is what is compared: case folded, Latin accents off, stemmed, numbers by value.
@@ -11,7 +11,7 @@ import unicodedata
 from typing import NamedTuple
 
 from .english_lexicon import CLITICS, NUMERALS
-from .numbers import by_value
+from .numbers import normalize_number
 from .scripts import graphemes
 from .tokens import ENGLISH, stem
 
@@ -42,7 +42,7 @@ class Words(NamedTuple):
         return len(self.forms)
 
 
-class Form(NamedTuple):
+class WordForm(NamedTuple):
     """The form of a word, its stem, its value as a number, and whether it carries content."""
 
     form: str
@@ -51,7 +51,7 @@ class Form(NamedTuple):
     content: bool
 
 
-class _Shapes(dict[int, str]):
+class _CharacterKinds(dict[int, str]):
     """One letter for the kind of each character: a letter, m mark, d digit, u letter of an unspaced script."""
 
     def __missing__(self, code: int) -> str:
@@ -72,92 +72,92 @@ class _Shapes(dict[int, str]):
         return " "
 
 
-_SHAPES = _Shapes()
+_CHARACTER_KINDS = _CharacterKinds()
 
 
-def words_in(text: str) -> Words:
-    """The words of a text with their places.
+def words_with_offsets(text: str) -> Words:
+    """The words of a text with their offsets.
 
     A stretch of a script without spaces gives its pairs of neighbouring graphemes, which overlap.
 
-    >>> found = words_in("In 1,850 cafés")
+    >>> found = words_with_offsets("In 1,850 cafés")
     >>> found.stems, [text[a:b] for text in [found.text] for a, b in zip(found.start, found.end)]
     (['in', '1850', 'cafe'], ['In', '1,850', 'cafés'])
-    >>> words_in("退款期限").forms
+    >>> words_with_offsets("退款期限").forms
     ['退款', '款期', '期限']
     """
-    places, found = _placed(text)
+    offsets, found = _offsets_and_forms(text)
     return Words(
         text,
         [one.form for one in found],
         [one.stem for one in found],
         [one.number for one in found],
         [one.content for one in found],
-        [a for a, _ in places],
-        [b for _, b in places],
+        [a for a, _ in offsets],
+        [b for _, b in offsets],
     )
 
 
-def forms_in(text: str) -> list[Form]:
-    """The words of a text without their places, which is faster.
+def word_forms(text: str) -> list[WordForm]:
+    """The words of a text without their offsets, which is faster.
 
-    >>> [one.stem for one in forms_in("In 1,850 cafes")]
+    >>> [one.stem for one in word_forms("In 1,850 cafes")]
     ['in', '1850', 'cafe']
     """
     if not text.isascii() or _SUFFIXED.search(text):
-        return _placed(text)[1]
+        return _offsets_and_forms(text)[1]
     return list(map(_FORMS.__getitem__, _ASCII.findall(text)))
 
 
-def _placed(text: str) -> tuple[list[tuple[int, int]], list[Form]]:
-    places = [match.span() for match in _ASCII.finditer(text)] if text.isascii() else _places(text)
-    found = [_FORMS[text[a:b]] for a, b in places]
+def _offsets_and_forms(text: str) -> tuple[list[tuple[int, int]], list[WordForm]]:
+    offsets = [match.span() for match in _ASCII.finditer(text)] if text.isascii() else _offsets(text)
+    found = [_FORMS[text[a:b]] for a, b in offsets]
     suffixed = [
         at
         for at, one in enumerate(found)
-        if one.form in _SUFFIXES and at and found[at - 1].number is not None and places[at - 1][1] == places[at][0]
+        if one.form in _SUFFIXES and at and found[at - 1].number is not None and offsets[at - 1][1] == offsets[at][0]
     ]
     for at in reversed(suffixed):
-        places[at - 1 : at + 1] = [(places[at - 1][0], places[at][1])]
+        offsets[at - 1 : at + 1] = [(offsets[at - 1][0], offsets[at][1])]
         del found[at]
-    return places, found
+    return offsets, found
 
 
-def _places(text: str) -> list[tuple[int, int]]:
-    places: list[tuple[int, int]] = []
-    for match in _SHAPE.finditer(text.translate(_SHAPES)):
+def _offsets(text: str) -> list[tuple[int, int]]:
+    offsets: list[tuple[int, int]] = []
+    for match in _SHAPE.finditer(text.translate(_CHARACTER_KINDS)):
         a, b = match.span()
         if match[0][0] == "u":
             starts = [a + at for at, kind in enumerate(match[0]) if kind == "u"]
             bounds = [*starts, b]
             pairs = list(zip(starts, bounds[2:], strict=False))
-            places += pairs or [(a, b)]
+            offsets += pairs or [(a, b)]
         else:
-            places.append((a, b))
-    return places
+            offsets.append((a, b))
+    return offsets
 
 
-def _form(word: str) -> Form:
+def _form(word: str) -> WordForm:
     form = word.lower()
     if not word.isascii():
         form = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word).casefold())
         form = unicodedata.normalize("NFC", _ACCENTS.sub("", form))
     if unicodedata.category(word[0]) == "Nd":
         digits = "".join(str(unicodedata.digit(c)) if unicodedata.category(c) == "Nd" else c for c in word)
-        value = by_value(digits)
-        return Form(value, stem([value])[0], value, True)
+        value = normalize_number(digits)
+        return WordForm(value, stem([value])[0], value, True)
     carries = (len(form) > 1 or not form.isascii()) and form not in ENGLISH and form not in CLITICS
-    return Form(form, stem([form])[0], NUMERALS.get(form), carries)
+    return WordForm(form, stem([form])[0], NUMERALS.get(form), carries)
 
 
-class _Forms(dict[str, Form]):
+class _FormCache(dict[str, WordForm]):
     """The forms of words, remembered; forgotten all at once when there are too many."""
 
-    def __missing__(self, word: str) -> Form:
+    def __missing__(self, word: str) -> WordForm:
         if len(self) > 1 << 17:
             self.clear()
         self[word] = form = _form(word)
         return form
 
 
-_FORMS = _Forms()
+_FORMS = _FormCache()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steelyard import InputError, get_metric
 from steelyard.core.records import Sample, Span, Undefined
 from steelyard.metrics.lexical.spans import span_full, span_iou, span_precision, span_recall
-from steelyard.text.locate import Stretch, flatten, locate, shared
+from steelyard.text.find_passage import TextRange, find_passage, normalize_text, shared_range
 
 SOURCE = (
     "The mill was built in 1784 on the river Wye. It ground barley for two centuries. "
@@ -152,16 +152,16 @@ def test_equal_to_sets_of_characters(spans: list[tuple[int, int]], chunks: list[
 def test_places() -> None:
     """Places are those of the original text, whatever was composed or collapsed on the way."""
     text = "  Cafe\u0301   noir,\n\nplease "
-    flat = flatten(text)
+    flat = normalize_text(text)
 
     assert flat.text == "Café noir, please"
-    assert text[slice(*flat.original(Stretch(5, 9)))] == "noir"
-    assert locate("Café noir", text) == Stretch(2, 14)
-    assert locate("tea", text) is None
-    assert locate("", text) is None
-    assert shared("nothing in common here", "words of quite another kind") is None
+    assert text[slice(*flat.original(TextRange(5, 9)))] == "noir"
+    assert find_passage("Café noir", text) == TextRange(2, 14)
+    assert find_passage("tea", text) is None
+    assert find_passage("", text) is None
+    assert shared_range("nothing in common here", "words of quite another kind") is None
     quote = "what comes first, those are the last words"
-    assert shared("those are the last words and quite some more of it", quote) == Stretch(18, 42)
+    assert shared_range("those are the last words and quite some more of it", quote) == TextRange(18, 42)
 
 
 def test_names() -> None:

@@ -10,7 +10,7 @@ from ...core.errors import BadReply, InputError
 from ...core.records import Json, Sample, Value
 from ...core.requests import Flow, Prompt, ask, embed
 from ...stats.cosine import cosine
-from ...text.language import differs
+from ...text.language import languages_differ
 from ..registry import Counting, metric
 from .verdicts import Steps, distinct
 
@@ -101,7 +101,7 @@ def _questions(response: str, question: str, count: int) -> Steps[tuple[list[str
         if reply.noncommittal and draw == 0:
             return None
         for made in reply.questions:
-            (foreign if differs(made, response) and differs(made, question) else fitting).append(made)
+            (foreign if languages_differ(made, response) and languages_differ(made, question) else fitting).append(made)
         fitting = distinct(fitting)
         if len(fitting) >= count:
             break

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ...text.english_lexicon import NEGATIONS
-from ...text.scripts import joined
+from ...text.scripts import join_graphemes
 from ...text.tokens import normal_form, tokens_of
-from ...text.word_offsets import forms_in
+from ...text.word_offsets import word_forms
 from ...text.word_weights import weights_of
 
 ASKED = 0.1
@@ -37,11 +37,11 @@ class _Side(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _side(text: str) -> _Side:
-    words = forms_in(text)
+    words = word_forms(text)
     stems = [one.stem for one in words]
     content = Counter([one.stem for one in words if one.content])
     return _Side(
-        joined(normal_form(text)),
+        join_graphemes(normal_form(text)),
         Counter(tokens_of(text)),
         stems,
         content or Counter(stems),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ...text.english_lexicon import NEGATIONS, PREFIXES, likeness
+from ...text.english_lexicon import NEGATING_PREFIXES, NEGATIONS, related_words
 from .passage_index import Window, any_within
 from .sentence_match import SentenceMatch
 
@@ -96,7 +96,7 @@ def names(laid: SentenceMatch) -> Iterator[Flag]:
 
 def _opposites(laid: SentenceMatch, window: Window) -> Iterator[Flag]:
     """Content words that are not near the window while their opposite is."""
-    opposite = likeness().opposite
+    opposite = related_words().opposite
     line = laid.passages.line[max(0, window.first - _AROUND) : window.last + _AROUND + 1]
     nearby, said = set(line), set(laid.stems)
     for at in laid.core:
@@ -111,7 +111,7 @@ def _opposites(laid: SentenceMatch, window: Window) -> Iterator[Flag]:
 
 def _prefixed(stem: str) -> Iterator[str]:
     """The stems of which a prefix makes the opposite of a stem, and the other way round."""
-    for prefix in PREFIXES:
+    for prefix in NEGATING_PREFIXES:
         if len(stem) > len(prefix) + 3 and stem.startswith(prefix):
             yield stem[len(prefix) :]
         if len(stem) > 4:
@@ -120,7 +120,7 @@ def _prefixed(stem: str) -> Iterator[str]:
 
 def _turned(laid: SentenceMatch) -> Iterator[Flag]:
     """Function words (before, more, up) whose opposite stands in their place, shortly before the same content word."""
-    opposite, line = likeness().opposite, laid.passages.line
+    opposite, line = related_words().opposite, laid.passages.line
     core = set(laid.core)
     for at, stem in enumerate(laid.stems):
         against = opposite.get(stem)

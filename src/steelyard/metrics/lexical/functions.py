@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from ...core.errors import InputError
-from ...text.scripts import joined
+from ...text.scripts import join_graphemes
 from ...text.tokens import normal_form, token_set, tokens_of
 
 Aggregation: TypeAlias = Literal["best", "mean", "worst"]
@@ -132,9 +132,11 @@ def edit_similarity(response: str, reference: References, *, aggregation: Aggreg
     """
     from rapidfuzz.distance import Levenshtein
 
-    ours = joined(normal_form(response))
+    ours = join_graphemes(normal_form(response))
     return over_references(
-        lambda one: float(Levenshtein.normalized_similarity(ours, joined(normal_form(one)))), reference, aggregation
+        lambda one: float(Levenshtein.normalized_similarity(ours, join_graphemes(normal_form(one)))),
+        reference,
+        aggregation,
     )
 
 

@@ -19,7 +19,7 @@ from ...stats.cosine import cosine
 from ...stats.logistic import Model, model
 from ...text.sentences import sentences
 from ...text.tokens import normal_form
-from ...text.word_offsets import words_in
+from ...text.word_offsets import words_with_offsets
 from ...text.word_weights import weight
 from ..registry import metric
 from .answer_overlap import compared
@@ -234,10 +234,10 @@ def answer_relevancy(sample: Sample) -> Value:
     scores 0, so read it beside a judged metric.
     """
     question, response = sample.user_input or "", sample.response or ""
-    words = words_in(question)
+    words = words_with_offsets(question)
     weights = {stem: weight(stem) for stem, carries in zip(words.stems, words.content, strict=True) if carries}
     declines = _DECLINES.search(response)
-    held = set(words_in(response).stems)
+    held = set(words_with_offsets(response).stems)
     found = [stem for stem in weights if stem in held]
     evidence: dict[str, Json] = {
         "found": [*found],

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ...core.errors import InputError
-from ...text.scripts import spaced
+from ...text.scripts import space_graphemes
 from ...text.tokens import words_of
 from .functions import Aggregation, References, clipped, f_measure, ngrams_of, over_references, overlap, reference_list
 
@@ -120,7 +120,7 @@ def bleu_tokens(text: str) -> tuple[str, ...]:
     if "&" in text:
         for entity, character in _ENTITIES:
             text = text.replace(entity, character)
-    text = spaced(text)
+    text = space_graphemes(text)
     if not _INTRICATE.search(text):
         return tuple(_TOKEN.findall(text))
     text = f" {text} ".replace("\n", " ")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...text.word_offsets import Words, words_in
+from ...text.word_offsets import Words, words_with_offsets
 
 
 class Window(NamedTuple):
@@ -64,7 +64,7 @@ def passages_of(contexts: tuple[str, ...]) -> PassageIndex:
     >>> passages_of(("A boat. Two boats.", "A ship.")).places["boat"]
     [1, 3]
     """
-    words = tuple(words_in(text) for text in contexts)
+    words = tuple(words_with_offsets(text) for text in contexts)
     line: list[str | None] = []
     bases: list[int] = []
     places: dict[str, list[int]] = {}

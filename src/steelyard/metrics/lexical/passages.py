@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from ...core.errors import InputError
 from ...core.records import Sample, Undefined, Value
-from ...text.tokens import remembered
+from ...text.tokens import cached_by_text
 from ..registry import metric
 
 NEEDS = ("retrieved_contexts", "reference_contexts")
@@ -76,7 +76,7 @@ def passages_match(a: str, b: str, match: float = 0.9) -> bool:
     return bool(partial_ratio(a, b, score_cutoff=cutoff) >= cutoff)
 
 
-@remembered
+@cached_by_text
 def flat(text: str) -> str:
     """A passage as it is compared: NFC, white space collapsed and trimmed."""
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...text.english_lexicon import SMALL_TALK, likeness
+from ...text.english_lexicon import SMALL_TALK, related_words
 from ...text.word_offsets import Words
 from ...text.word_weights import weight
 from .passage_index import PassageIndex, Window, any_within, within
@@ -68,7 +68,7 @@ class SentenceMatch:
 
     def _matches(self) -> dict[str, WordMatch]:
         places, numbers = self.passages.places, self.passages.numbers
-        alike = likeness().alike
+        alike = related_words().alike
         matches: dict[str, WordMatch] = {}
         for at in self.core:
             stem, number = self.stems[at], self.numbers[at]

@@ -19,14 +19,14 @@ import msgspec
 from ...core.errors import InputError
 from ...core.records import Json, Sample, Span, Undefined, Value
 from ...core.validation import validation_problem
-from ...text.locate import Stretch, flatten, locate, shared
+from ...text.find_passage import TextRange, find_passage, normalize_text, shared_range
 from ..registry import metric
 
 T = TypeVar("T")
 
 NEEDS = ("retrieved_contexts", "relevant_spans")
 
-Stretches = dict[str, list[Stretch]]
+Stretches = dict[str, list[TextRange]]
 """Stretches of each source document."""
 
 
@@ -106,7 +106,7 @@ def _cover(sample: Sample, k: int | None) -> Cover | Undefined:
     outside, unplaced = 0, 0
     for at, text in enumerate(contexts):
         place = _place(text, given[at] if at < len(given) else None, sources)
-        within = {name: part for name, quote in quotes.items() if (part := shared(text, quote)) is not None}
+        within = {name: part for name, quote in quotes.items() if (part := shared_range(text, quote)) is not None}
         for name, part in within.items():
             seen[name].append(part)
         if place is not None:
@@ -116,9 +116,9 @@ def _cover(sample: Sample, k: int | None) -> Cover | Undefined:
         elif text not in contexts[:at]:
             for name, part in within.items():
                 counted[name].append(part)
-            outside += max(0, len(flatten(text).text) - sum(part.length for part in within.values()))
+            outside += max(0, len(normalize_text(text).text) - sum(part.length for part in within.values()))
         unplaced += place is None and not within
-    texts = {**sources, **{name: flatten(quote).text for name, quote in quotes.items()}}
+    texts = {**sources, **{name: normalize_text(quote).text for name, quote in quotes.items()}}
     covered = sum(_common(spans, seen[doc], texts.get(doc, "")) for doc, spans in relevant.items())
     return Cover(total, _size(counted, texts) + outside, covered, len(contexts), unplaced)
 
@@ -142,39 +142,39 @@ def _relevant(spans: Iterable[Span], sources: Mapping[str, str]) -> tuple[Stretc
             relevant[span.doc].append(_checked(span.doc, span.start, span.end))
         elif span.text is None:
             raise InputError(f"span of {span.doc!r} has neither start and end nor text", field="relevant_spans")
-        elif (place := locate(span.text, sources.get(span.doc, ""))) is not None:
+        elif (place := find_passage(span.text, sources.get(span.doc, ""))) is not None:
             relevant[span.doc].append(place)
         else:
             name = f"{span.doc}\0{span.text}"
             quotes[name] = span.text
-            relevant[name] = [Stretch(0, len(flatten(span.text).text))]
+            relevant[name] = [TextRange(0, len(normalize_text(span.text).text))]
     return relevant, quotes
 
 
-def _checked(doc: str, start: int, end: int) -> Stretch:
+def _checked(doc: str, start: int, end: int) -> TextRange:
     if not 0 <= start <= end:
         raise InputError(f"span {start} to {end} of {doc!r} (expected 0 <= start <= end)")
-    return Stretch(start, end)
+    return TextRange(start, end)
 
 
-def _place(text: str, given: Span | None, sources: Mapping[str, str]) -> tuple[str, Stretch] | None:
+def _place(text: str, given: Span | None, sources: Mapping[str, str]) -> tuple[str, TextRange] | None:
     """The document and stretch of a chunk: as given, else found by its text, in the document named first."""
     if given is not None and given.start is not None and given.end is not None:
         return given.doc, _checked(given.doc, given.start, given.end)
     docs = sorted(sources, key=lambda doc: given is None or doc != given.doc)
     for exactness in (1.0, 0.9):
         for doc in docs:
-            if (place := locate(text, sources[doc], exactness)) is not None:
+            if (place := find_passage(text, sources[doc], exactness)) is not None:
                 return doc, place
     return None
 
 
-def _union(stretches: Iterable[Stretch], source: str = "") -> list[Stretch]:
+def _union(stretches: Iterable[TextRange], source: str = "") -> list[TextRange]:
     """Stretches merged where they overlap or meet, or where the source has only white space between them."""
-    merged: list[Stretch] = []
+    merged: list[TextRange] = []
     for one in sorted(stretches):
         if merged and (one.start <= merged[-1].end or source[merged[-1].end : one.start].isspace()):
-            merged[-1] = Stretch(merged[-1].start, max(merged[-1].end, one.end))
+            merged[-1] = TextRange(merged[-1].start, max(merged[-1].end, one.end))
         else:
             merged.append(one)
     return merged
@@ -184,7 +184,7 @@ def _size(stretches: Stretches, sources: Mapping[str, str]) -> int:
     return sum(one.length for doc, some in stretches.items() for one in _union(some, sources.get(doc, "")))
 
 
-def _common(relevant: Iterable[Stretch], seen: Iterable[Stretch], source: str) -> int:
+def _common(relevant: Iterable[TextRange], seen: Iterable[TextRange], source: str) -> int:
     """Characters of relevant stretches that lie in stretches seen."""
     theirs = _union(seen, source)
     return sum(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ...text.sentences import sentence_spans
-from ...text.word_offsets import words_in
+from ...text.word_offsets import words_with_offsets
 from .contradictions import Flag, mismatches, names
 from .passage_index import PassageIndex, Window, passages_of, within
 from .sentence_match import Fragment, SentenceMatch
@@ -49,7 +49,7 @@ def support(response: str, contexts: Sequence[str]) -> list[PassageSupport]:
     [('date', '1816', '1815')]
     """
     passages = passages_of(tuple(contexts))
-    words = words_in(response)
+    words = words_with_offsets(response)
     found: list[PassageSupport] = []
     at = 0
     for start, end in sentence_spans(response):
@@ -164,7 +164,7 @@ def relevance(question: str, context: str) -> dict[str, float] | None:
     >>> 0.5 < counts["whole"] < 0.7, counts["names_missing"]
     (True, 0.0)
     """
-    words, passages = words_in(question), passages_of((context,))
+    words, passages = words_with_offsets(question), passages_of((context,))
     if not len(words) or not passages.length:
         return None
     return _relevance(SentenceMatch(words, 0, len(words), passages), passages)

@@ -14,7 +14,7 @@ _SHORTEST_OVERLAP = 20
 """Characters that the end of one passage and the start of another must share to be taken for the same text."""
 
 
-class Stretch(NamedTuple):
+class TextRange(NamedTuple):
     """Characters ``start`` to ``end`` of a text."""
 
     start: int
@@ -26,33 +26,33 @@ class Stretch(NamedTuple):
         return self.end - self.start
 
 
-class Flat(NamedTuple):
+class NormalizedText(NamedTuple):
     """A text in NFC with white space collapsed, and the place in the original of each of its characters."""
 
     text: str
     starts: Sequence[int]
     ends: Sequence[int]
 
-    def original(self, stretch: Stretch) -> Stretch:
+    def original(self, stretch: TextRange) -> TextRange:
         """The stretch of the original that a stretch of the flat text stands for."""
         if not stretch.length:
-            return Stretch(0, 0)
-        return Stretch(self.starts[stretch.start], self.ends[stretch.end - 1])
+            return TextRange(0, 0)
+        return TextRange(self.starts[stretch.start], self.ends[stretch.end - 1])
 
 
 @lru_cache(maxsize=64)
-def flatten(text: str) -> Flat:
+def normalize_text(text: str) -> NormalizedText:
     """The flat form of a text.
 
-    >>> flat = flatten("  one\\n\\ntwo ")
-    >>> flat.text, flat.original(Stretch(4, 7))
-    ('one two', Stretch(start=7, end=10))
+    >>> flat = normalize_text("  one\\n\\ntwo ")
+    >>> flat.text, flat.original(TextRange(4, 7))
+    ('one two', TextRange(start=7, end=10))
     """
     stripped = text.strip()
     first = len(text) - len(text.lstrip())
     if stripped == " ".join(stripped.split()) and unicodedata.is_normalized("NFC", stripped):
         last = first + len(stripped)
-        return Flat(stripped, range(first, last), range(first + 1, last + 1))
+        return NormalizedText(stripped, range(first, last), range(first + 1, last + 1))
     pieces: list[str] = []
     starts, ends = array("q"), array("q")
     for piece in _PIECE.finditer(text, first, first + len(stripped)):
@@ -70,63 +70,63 @@ def flatten(text: str) -> Flat:
         else:  # accents were composed somewhere in this word: its characters stand for the whole of it
             starts.extend([begin] * len(composed))
             ends.extend([end] * len(composed))
-    return Flat("".join(pieces), starts, ends)
+    return NormalizedText("".join(pieces), starts, ends)
 
 
 @lru_cache(maxsize=1024)
-def locate(passage: str, source: str, match: float = 0.9) -> Stretch | None:
+def find_passage(passage: str, source: str, match: float = 0.9) -> TextRange | None:
     """Where a passage stands in a source: exactly, else where it aligns with a similarity of ``match`` at least.
 
     Of several places the first. None where it does not stand in the source, or is blank.
 
-    >>> locate("cat sat", "The cat\\n sat on the mat.")
-    Stretch(start=4, end=12)
+    >>> find_passage("cat sat", "The cat\\n sat on the mat.")
+    TextRange(start=4, end=12)
     """
-    needle, hay = flatten(passage), flatten(source)
+    needle, hay = normalize_text(passage), normalize_text(source)
     if not needle.text or len(needle.text) > len(hay.text):
         return None
     at = hay.text.find(needle.text)
     if at >= 0:
-        return hay.original(Stretch(at, at + len(needle.text)))
+        return hay.original(TextRange(at, at + len(needle.text)))
     aligned = _align(needle.text, hay.text, match) if match < 1 else None
     return aligned and hay.original(aligned)
 
 
-def _align(needle: str, hay: str, match: float) -> Stretch | None:
+def _align(needle: str, hay: str, match: float) -> TextRange | None:
     from rapidfuzz.fuzz import partial_ratio_alignment
 
     aligned = partial_ratio_alignment(needle, hay, score_cutoff=100 * match)
-    return Stretch(aligned.dest_start, aligned.dest_end) if aligned is not None else None
+    return TextRange(aligned.dest_start, aligned.dest_end) if aligned is not None else None
 
 
 @lru_cache(maxsize=1024)
-def shared(passage: str, quote: str, match: float = 0.9) -> Stretch | None:
+def shared_range(passage: str, quote: str, match: float = 0.9) -> TextRange | None:
     """Which part of a quote a passage holds, where the source of neither is at hand; in characters of the flat quote.
 
     The passage may hold the quote, stand within it, or end in its beginning or begin with its end.
 
-    >>> shared("before, the very words that were said", "the very words that were said, and after")
-    Stretch(start=0, end=29)
+    >>> shared_range("before, the very words that were said", "the very words that were said, and after")
+    TextRange(start=0, end=29)
     """
-    ours, theirs = flatten(passage).text, flatten(quote).text
+    ours, theirs = normalize_text(passage).text, normalize_text(quote).text
     if not ours or not theirs:
         return None
     if theirs in ours:
-        return Stretch(0, len(theirs))
+        return TextRange(0, len(theirs))
     if (at := theirs.find(ours)) >= 0:
-        return Stretch(at, at + len(ours))
+        return TextRange(at, at + len(ours))
     if len(theirs) <= len(ours):
         if _align(theirs, ours, match) is not None:
-            return Stretch(0, len(theirs))
+            return TextRange(0, len(theirs))
     elif (aligned := _align(ours, theirs, match)) is not None:
         return aligned
     return _at_the_edges(ours, theirs)
 
 
-def _at_the_edges(passage: str, quote: str) -> Stretch | None:
+def _at_the_edges(passage: str, quote: str) -> TextRange | None:
     longest = min(len(passage), len(quote)) - 1
     head = next((n for n in range(longest, _SHORTEST_OVERLAP - 1, -1) if passage.endswith(quote[:n])), 0)
     tail = next((n for n in range(longest, head, -1) if n >= _SHORTEST_OVERLAP and passage.startswith(quote[-n:])), 0)
     if tail:
-        return Stretch(len(quote) - tail, len(quote))
-    return Stretch(0, head) if head else None
+        return TextRange(len(quote) - tail, len(quote))
+    return TextRange(0, head) if head else None
