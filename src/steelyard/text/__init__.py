@@ -1,1 +1,1 @@
-"""text."""
+"""Tokens, sentences, numbers and offsets of text in any script."""

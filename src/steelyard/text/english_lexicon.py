@@ -1,7 +1,7 @@
-"""What is known of English words: likeness, opposites, negations, numerals, small talk.
+"""Lists of English words: related words, opposites, negations, numerals, small talk.
 
-The lists are short and of the commonest words; a word that is in none of them is compared by its form alone. Text in
-other languages meets none of them.
+The lists are short and contain the commonest words; a word in none of them is compared by its form alone. They do not
+affect text in other languages.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _ORDINALS = """
 _TENS = "thirty forty fifty sixty seventy eighty ninety"
 
 NEGATIONS = frozenset(_NEGATIONS.split())
-"""Words that turn a statement into its opposite; ``n't`` is found by its ``t``."""
+"""Words that negate a statement; ``n't`` is found by its ``t``."""
 
 CLITICS = NEGATIONS | frozenset(_CLITICS.split())
-"""What apostrophes and numbers leave behind, and negations: no content of their own."""
+"""Negations and the fragments that apostrophes and numbers leave: words without content of their own."""
 
 SMALL_TALK = frozenset(_SMALL_TALK.split())
-"""Words of conversation and opinion, which claim nothing about the subject."""
+"""Words of conversation and opinion, which make no claim about the subject."""
 
 NUMERALS: dict[str, str] = {
     "once": "1",
@@ -63,11 +63,11 @@ NUMERALS: dict[str, str] = {
 """Numbers in words."""
 
 NEGATING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti", "sub")
-"""Before a word they make its opposite."""
+"""Prefixes that turn a word into its opposite."""
 
 
 class RelatedWords(NamedTuple):
-    """Stems of like meaning and of opposite meaning, by stem."""
+    """Stems of similar meaning and of opposite meaning, by stem."""
 
     alike: dict[str, frozenset[str]]
     opposite: dict[str, frozenset[str]]
@@ -75,7 +75,7 @@ class RelatedWords(NamedTuple):
 
 @cache
 def related_words() -> RelatedWords:
-    """The groups of ``resources/english.txt``.
+    """The groups of related words in ``resources/english.txt``.
 
     >>> "small" in related_words().opposite["big"], "larg" in related_words().alike["big"]
     (True, True)
@@ -94,5 +94,5 @@ def related_words() -> RelatedWords:
             for word in side:
                 alike.setdefault(word, set()).update(set(side) - {word})
                 opposite.setdefault(word, set()).update(others - {word})
-    kept = {word: frozenset(found - alike[word]) for word, found in opposite.items()}
-    return RelatedWords({word: frozenset(found) for word, found in alike.items()}, kept)
+    opposites = {word: frozenset(found - alike[word]) for word, found in opposite.items()}
+    return RelatedWords({word: frozenset(found) for word, found in alike.items()}, opposites)

@@ -1,4 +1,4 @@
-"""Where a passage stands in its source, although white space, composition of accents or a few words differ."""
+"""Find a passage in its source, even if white space, the composition of accents or a few words differ."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import NamedTuple
 
 _PIECE = re.compile(r"\s+|\S+")
 _SHORTEST_OVERLAP = 20
-"""Characters that the end of one passage and the start of another must share to be taken for the same text."""
+"""Characters that the end of one passage and the start of another must share to count as the same text."""
 
 
 class TextRange(NamedTuple):
-    """Characters ``start`` to ``end`` of a text."""
+    """The characters ``start`` to ``end`` of a text."""
 
     start: int
     end: int
 
     @property
     def length(self) -> int:
-        """How many characters it has."""
+        """The number of characters."""
         return self.end - self.start
 
 
 class NormalizedText(NamedTuple):
-    """A text in NFC with white space collapsed, and the place in the original of each of its characters."""
+    """A text in NFC with white space collapsed, and the offsets in the original text of each of its characters."""
 
     text: str
     starts: Sequence[int]
     ends: Sequence[int]
 
-    def original(self, stretch: TextRange) -> TextRange:
-        """The stretch of the original that a stretch of the flat text stands for."""
-        if not stretch.length:
+    def original(self, normalized: TextRange) -> TextRange:
+        """The range of the original text that corresponds to a range of the normalized text."""
+        if not normalized.length:
             return TextRange(0, 0)
-        return TextRange(self.starts[stretch.start], self.ends[stretch.end - 1])
+        return TextRange(self.starts[normalized.start], self.ends[normalized.end - 1])
 
 
 @lru_cache(maxsize=64)
 def normalize_text(text: str) -> NormalizedText:
-    """The flat form of a text.
+    """Normalize a text to NFC with single spaces, keeping the offsets of its characters.
 
     >>> flat = normalize_text("  one\\n\\ntwo ")
     >>> flat.text, flat.original(TextRange(4, 7))
@@ -67,7 +67,7 @@ def normalize_text(text: str) -> NormalizedText:
         if len(composed) == end - begin:
             starts.extend(range(begin, end))
             ends.extend(range(begin + 1, end + 1))
-        else:  # accents were composed somewhere in this word: its characters stand for the whole of it
+        else:  # NFC changed the length of this word, so each of its characters maps to the whole word
             starts.extend([begin] * len(composed))
             ends.extend([end] * len(composed))
     return NormalizedText("".join(pieces), starts, ends)
@@ -75,9 +75,9 @@ def normalize_text(text: str) -> NormalizedText:
 
 @lru_cache(maxsize=1024)
 def find_passage(passage: str, source: str, match: float = 0.9) -> TextRange | None:
-    """Where a passage stands in a source: exactly, else where it aligns with a similarity of ``match`` at least.
+    """Find a passage in a source: an exact match, else an alignment with a similarity of at least ``match``.
 
-    Of several places the first. None where it does not stand in the source, or is blank.
+    Returns the first of several matches, and None if the source does not contain the passage or the passage is blank.
 
     >>> find_passage("cat sat", "The cat\\n sat on the mat.")
     TextRange(start=4, end=12)
@@ -101,9 +101,10 @@ def _align(needle: str, hay: str, match: float) -> TextRange | None:
 
 @lru_cache(maxsize=1024)
 def shared_range(passage: str, quote: str, match: float = 0.9) -> TextRange | None:
-    """Which part of a quote a passage holds, where the source of neither is at hand; in characters of the flat quote.
+    """The part of a quote that a passage contains, if the source of neither is known; in characters of the normalized
+    quote.
 
-    The passage may hold the quote, stand within it, or end in its beginning or begin with its end.
+    The passage may contain the quote, be part of it, end with its beginning or begin with its end.
 
     >>> shared_range("before, the very words that were said", "the very words that were said, and after")
     TextRange(start=0, end=29)
@@ -120,10 +121,10 @@ def shared_range(passage: str, quote: str, match: float = 0.9) -> TextRange | No
             return TextRange(0, len(theirs))
     elif (aligned := _align(ours, theirs, match)) is not None:
         return aligned
-    return _at_the_edges(ours, theirs)
+    return _overlap_at_ends(ours, theirs)
 
 
-def _at_the_edges(passage: str, quote: str) -> TextRange | None:
+def _overlap_at_ends(passage: str, quote: str) -> TextRange | None:
     longest = min(len(passage), len(quote)) - 1
     head = next((n for n in range(longest, _SHORTEST_OVERLAP - 1, -1) if passage.endswith(quote[:n])), 0)
     tail = next((n for n in range(longest, head, -1) if n >= _SHORTEST_OVERLAP and passage.startswith(quote[-n:])), 0)

@@ -1,4 +1,4 @@
-"""Which language a text is in, as far as its script and its function words tell."""
+"""Detect the language of a text by its script and its function words."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _SCRIPT_OF_VOTES = "latin"
 
 @lru_cache(maxsize=1024)
 def language(text: str) -> str:
-    """The language of a text in Latin script where its function words agree on one, else the script of the text.
+    """The language of a text in Latin script if its function words agree on one, else the script of the text.
 
-    A guess that would rest on one word, or is as good as another, is not made. Text without letters is ``""``.
+    One function word, or a tie between languages, is not enough. The result for text without letters is ``""``.
 
     >>> [language(text) for text in ("How long is the window?", "Wie lange ist die Frist?", "退款期限", "OK", "7")]
     ['en', 'de', 'han', 'latin', '']
@@ -49,7 +49,7 @@ def language(text: str) -> str:
 
 
 def languages_differ(text: str, other: str) -> bool:
-    """Whether two texts are plainly in different languages: another script, or other function words.
+    """Whether two texts are clearly in different languages: different scripts, or different function words.
 
     >>> languages_differ("How long is the refund window?", "退款期限为三十天。")
     True

@@ -1,8 +1,8 @@
-"""Texts that say the same: equal but for case, punctuation and white space, or nearly so.
+"""Find duplicate texts: equal apart from case, punctuation and white space, or nearly equal.
 
-Near duplicates are pairs whose sets of character 5-grams overlap by Jaccard of ``least`` at least. Candidates come from
-min-hashing in bands (Broder 1997; Indyk and Motwani 1998), which misses next to none at 0.8 and above, and every
-candidate is measured exactly.
+Near duplicates are pairs whose sets of character 5-grams have a Jaccard similarity of at least ``least``. Candidates
+come from min-hashing in bands (Broder 1997; Indyk and Motwani 1998), which misses almost none at 0.8 and above, and
+the similarity of every candidate is computed exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SLICE = 4096
 
 
 class DuplicatePair(NamedTuple):
-    """Two texts by their ids, and how alike they are: 1 for equal."""
+    """The ids of two texts and their similarity: 1 for equal texts."""
 
     first: str
     second: str
@@ -36,7 +36,7 @@ class DuplicatePair(NamedTuple):
 def duplicates(texts: Mapping[str, str], *, least: float = LEAST) -> list[DuplicatePair]:
     """The pairs of texts that are equal or near duplicates, in the order of their second text.
 
-    A text is paired with the first of its equals alone, so that a boilerplate text of n copies makes n - 1 pairs.
+    A text is paired only with the first text equal to it, so that n copies of a boilerplate text make n - 1 pairs.
 
     >>> duplicates({"a": "Who built the tower?", "b": "who built the  tower", "c": "When was it lit?"})
     [DuplicatePair(first='a', second='b', similarity=1.0)]
@@ -72,20 +72,20 @@ def grams_of(text: str) -> Grams:
 
 
 def jaccard(one: Grams, other: Grams) -> float:
-    """Jaccard of two sets of grams: those in both / those in either."""
+    """The Jaccard similarity of two sets of grams: size of the intersection / size of the union."""
     both = len(np.intersect1d(one, other, assume_unique=True))
     return both / (len(one) + len(other) - both)
 
 
 def _mix(values: Grams) -> Grams:
-    """Hashes spread over all 64 bits (the finaliser of splitmix64)."""
+    """Spread hashes over all 64 bits (the finaliser of splitmix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
 def _candidates(grams: Mapping[str, Grams]) -> list[tuple[str, str]]:
-    """Pairs whose least hashes agree in all rows of a band."""
+    """Pairs whose minimum hashes agree in all rows of a band."""
     salts = np.random.default_rng(_SEED).integers(1, 2**63, size=BANDS * ROWS, dtype=np.uint64)
     buckets: dict[tuple[int, bytes], list[str]] = defaultdict(list)
     found: dict[tuple[str, str], None] = {}
@@ -105,7 +105,7 @@ def _min_hashes(own: Grams, salts: Grams) -> Grams:
 
 
 class DuplicateFilter:
-    """Texts one after the other, each held against all before it."""
+    """Accepts texts one by one and rejects duplicates of those accepted before."""
 
     def __init__(self, *, least: float = LEAST) -> None:
         self.least = least
@@ -113,7 +113,7 @@ class DuplicateFilter:
         self._grams: list[Grams] = []
 
     def add(self, text: str) -> bool:
-        """Whether a text is new; a duplicate is not remembered."""
+        """Add a text and return True, or return False if it is a duplicate."""
         plain = " ".join(words(text))
         if plain in self._plain:
             return False
@@ -126,5 +126,5 @@ class DuplicateFilter:
 
 
 def _sizes_allow(one: Sequence[object] | Grams, other: Sequence[object] | Grams, least: float) -> bool:
-    """Whether two sets are near enough in size to overlap that much."""
+    """Whether the sizes of two sets allow a Jaccard similarity of ``least``."""
     return min(len(one), len(other)) >= least * max(len(one), len(other))

@@ -1,4 +1,4 @@
-"""Numbers in running text: where they are, and one spelling for equal values."""
+"""Find numbers in running text, and spell equal values alike."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _EITHER_WAY = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 
 
 def split_numbers(text: str) -> list[str]:
-    """A text cut at its numbers: what stands before, a number by its value, what follows, a number, and so on.
+    """Split a text at its numbers: text, normalized number, text, normalized number, and so on.
 
-    A number is a sign, digits with points and commas inside, an exponent. A hyphen is a minus only where nothing
-    stands before it that it could join or subtract from: ``-5``, ``(-5)``, ``-$5``, but not ``1990-1995`` or
-    ``covid-19``. The text is in lower case, its digits ASCII.
+    A number is a sign, digits with points and commas inside, and an exponent. A hyphen is a minus only if no word or
+    number directly before it could be joined to it or reduced by it: ``-5``, ``(-5)``, ``-$5``, but not ``1990-1995``
+    or ``covid-19``. The text must be in lower case, its digits ASCII.
 
     >>> split_numbers("from -$1,000.50 to .5, 1990-1995")
     ['from  ', '-1000.5', ' to  ', '0.5', ', ', '1990', '-', '1995', '']
@@ -34,7 +34,7 @@ def split_numbers(text: str) -> list[str]:
         if start > at and not text[start - 1].isspace():
             sign = _SIGN.search(text, max(at, start - 3), start)
             if sign is not None:
-                start, before = sign.start(), " "  # what is signed stands apart: "x=-5" is not "x-5"
+                start, before = sign.start(), " "  # a space separates a signed number: "x=-5" is not "x-5"
         pieces += text[at:start] + before, normalize_number(text[start : chain.end()])
         at = chain.end()
     pieces.append(text[at:])
@@ -43,10 +43,10 @@ def split_numbers(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def normalize_number(number: str) -> str:
-    """One spelling for all spellings of a number that can be read in one way only.
+    """Normalize the spelling of an unambiguous number.
 
-    Thousands lose their separators and decimals their trailing zeros. What could be read in two ways stays as it
-    is: ``1.000`` (one, or a thousand), ``1,5`` (one and a half, or two numbers), ``1.2.3``, ``007``.
+    Thousands separators and trailing zeros of decimals are removed. An ambiguous number is returned unchanged:
+    ``1.000`` (one, or a thousand), ``1,5`` (one and a half, or two numbers), ``1.2.3``, ``007``.
 
     >>> [normalize_number(number) for number in ("1,000.50", "1,00,000", "1.234,56", "-$3.10", ".5", "1e-05")]
     ['1000.5', '100000', '1234.56', '-3.1', '0.5', '1e-5']

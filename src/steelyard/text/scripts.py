@@ -1,6 +1,6 @@
-"""Writing systems: which script a text is in, and where characters stand in for words.
+"""Writing systems: the script of a text, and the graphemes of scripts that are written without spaces.
 
-Python's ``re`` knows no script or mark properties, so the few ranges that matter are spelt out here.
+Python's ``re`` does not support script or mark properties, so the few ranges that matter are listed here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LETTERS = (
     r"\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"  # Han: iteration marks, numerals
     r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
 )
-"""Letters of the scripts that put no space between words."""
+"""Letters of the scripts that are written without spaces between words."""
 
 _MARKS = (
     r"\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
@@ -29,7 +29,7 @@ _MARKS = (
 )
 """Combining marks that follow those letters."""
 
-# NFKC takes Thai and Lao AM apart into a mark and a vowel sign; the vowel sign still belongs to its consonant.
+# NFKC splits Thai and Lao AM into a mark and a vowel sign; the vowel sign still belongs to its consonant.
 _GRAPHEME = rf"[{_LETTERS}][{_MARKS}]*(?:(?<=\u0e4d)\u0e32|(?<=\u0ecd)\u0eb2)?"
 _STRETCH = rf"((?:{_GRAPHEME})+)"
 _BETWEEN = rf"(?<=[{_LETTERS}{_MARKS}]) (?=[{_LETTERS}])"
@@ -40,7 +40,7 @@ _WIDTHS = {"fullwidth", "halfwidth"}
 
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
-    """Compile when first needed: such classes take long, and ASCII text never needs them."""
+    """Compile a pattern at its first use: such classes are slow to compile, and ASCII text never needs them."""
     return re.compile(source)
 
 
@@ -56,7 +56,7 @@ def space_graphemes(text: str) -> str:
 
 
 def join_graphemes(text: str) -> str:
-    """Take out single spaces between graphemes of the unspaced scripts: the inverse of ``space_graphemes``.
+    """Remove single spaces between graphemes of the unspaced scripts: the inverse of ``space_graphemes``.
 
     >>> join_graphemes("今 天 good 天 气")
     '今天 good 天气'
@@ -65,7 +65,7 @@ def join_graphemes(text: str) -> str:
 
 
 def graphemes(text: str) -> list[str]:
-    """The graphemes of the unspaced scripts in a text: each a letter with its marks.
+    """The graphemes of the unspaced scripts in a text; each is a letter with its marks.
 
     >>> graphemes("ดี now")
     ['ดี']
@@ -74,7 +74,7 @@ def graphemes(text: str) -> list[str]:
 
 
 def split_unspaced(text: str) -> list[str]:
-    """A text cut into stretches of other scripts and of unspaced scripts, in turn; the first and last may be empty.
+    """Split a text into parts in other scripts and in unspaced scripts, alternating; the first and last may be empty.
 
     >>> split_unspaced("iPhone手机")
     ['iPhone', '手机', '']
@@ -93,7 +93,7 @@ def _script_of(character: str) -> str:
 
 
 def script(text: str) -> str:
-    """The script that most letters of a text are in, as a lower-case English word; empty where there is no letter.
+    """The script of most letters of a text, as a lower-case English word; empty if there is no letter.
 
     Japanese, which mixes Han and Kana, is ``kana``.
 

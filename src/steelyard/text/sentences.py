@@ -8,7 +8,7 @@ from typing import NamedTuple
 _NARROW = ".!?…‥‽;"
 """Marks that end a sentence only before white space."""
 _WIDE = "。！？｡؟۔।॥։።፧။។៕"
-"""Marks that end a sentence wherever they stand."""
+"""Marks that end a sentence in any position."""
 _CLOSERS = "\"'”’»)\\]}」』》）】〉*_"
 _OPENERS = "\"'“‘«([{¿¡*_「『《（【〈„-–—"
 
@@ -25,14 +25,14 @@ _ABBREVIATIONS_BEFORE_NAMES = """
     adm al asst brig bros bzw ca capt cf cmdr col cpl dr e.g fr ft gen gov hon hr i.e insp lic lt mag maj messrs mlle
     mme mr mrs ms mt mx pres prof pvt rep rev sen sgt sra srta st ste supt viz vs z.b d.h u.a т.е ул им проф акад
 """
-"""A name or the rest of the sentence follows these: never the end."""
+"""Abbreviations before a name or the rest of the sentence: they never end a sentence."""
 _ABBREVIATIONS_BEFORE_NUMBERS = """
     no nos nr núm fig figs eq eqs vol vols ch chap sec sect p pp art cap ed op par para ref tab
     jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun стр рис гл
 """
-"""A number after these belongs to them; anything else starts a sentence."""
+"""Abbreviations before a number, which continues the sentence; any other word starts a new one."""
 _ABBREVIATIONS_OF_EITHER_KIND = "co corp dept est inc jr llc ltd ph.d plc sr univ ud uds"
-"""These may end a sentence: the word that follows decides, as it does after initials (U.S., p.m.)."""
+"""Abbreviations that may end a sentence: the next word decides, as after initials (U.S., p.m.)."""
 _FIRST_WORDS = """
     a after although an and as at because before both but by during each for from he her here his how however i if in
     it its many more most no on one or our she since so some that the their then there these they this those though
@@ -45,22 +45,22 @@ _BEFORE_NUMBERS = frozenset(_ABBREVIATIONS_BEFORE_NUMBERS.split())
 _EITHER = frozenset(_ABBREVIATIONS_OF_EITHER_KIND.split())
 _STARTERS = frozenset(_FIRST_WORDS.split())
 _WINDOW = 80
-"""Characters before and after a point that are looked at; without a bound, long paragraphs take quadratic time."""
+"""Characters before and after a point that are examined; without a bound, long paragraphs take quadratic time."""
 
 
 class SentenceSpan(NamedTuple):
-    """Where a sentence stands in its text: ``text[start:end]``."""
+    """The offsets of a sentence in its text: ``text[start:end]``."""
 
     start: int
     end: int
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, in order, as they stand in it; blank text has none, any other text at least one.
+    """The sentences of a text, in order and unchanged; blank text has none, any other text at least one.
 
-    A sentence ends at a terminal mark of its script or where a line ends a paragraph, a heading or a list item. A
-    point after a title, an initial or inside a number ends nothing. A line that continues in lower case continues
-    its sentence.
+    A sentence ends at a terminal mark of its script, or at the end of a paragraph, a heading or a list item. A point
+    after a title, after an initial or inside a number does not end a sentence. A line that starts in lower case
+    continues the sentence before it.
 
     >>> sentences("Dr. Ruiz paid $3.50 in St. Ives. He left.")
     ['Dr. Ruiz paid $3.50 in St. Ives.', 'He left.']
@@ -90,7 +90,7 @@ def sentence_spans(text: str) -> list[SentenceSpan]:
 
 
 def _paragraphs(text: str) -> list[SentenceSpan]:
-    """Stretches that no sentence crosses: lines, joined where a line plainly continues the one before it."""
+    """Ranges that no sentence crosses: lines, joined if a line clearly continues the one before it."""
     paragraphs: list[SentenceSpan] = []
     for line in _LINE.finditer(text):
         if not line[0].strip():
@@ -130,7 +130,7 @@ def _mark_ends(text: str, stop: re.Match[str], start: int, end: int) -> bool:
 
 
 def _point_ends(sentence: str, following: str) -> bool:
-    """Whether a single point ends a sentence, judged by the word before it and the text after it."""
+    """Whether a single point ends a sentence, decided by the word before it and the text after it."""
     *earlier, last = sentence.split() or [""]
     last = last.lstrip(_OPENERS)
     if not earlier and _MARKER.fullmatch(last):
@@ -156,7 +156,7 @@ def _trimmed(text: str, span: SentenceSpan) -> SentenceSpan:
 
 
 def _merge_wordless(text: str, spans: list[SentenceSpan]) -> list[SentenceSpan]:
-    """Marks without a letter or digit (a rule, a lone quote) go with the sentence before them, or after them."""
+    """Join ranges without a letter or digit (a rule, a lone quote) to the sentence before them, or after them."""
     merged: list[SentenceSpan] = []
     pending: int | None = None
     for start, end in spans:

@@ -1,8 +1,8 @@
-"""Text in any script: the normalised form, tokens, words, stems.
+"""Normalise text in any script and split it into tokens, words and stems.
 
-Rules of this file: nothing is dropped (combining marks stay with their letters, symbols that mean something stay)
-and nothing is merged (characters of unspaced scripts stand alone, digits never run together). Every function is
-pure; results for recent texts are remembered, because several metrics look at the same text.
+Rules of this file: nothing meaningful is dropped (combining marks stay with their letters, meaningful symbols stay)
+and nothing is merged (characters of unspaced scripts are tokens of their own, digits never run together). Every
+function is pure; results for recent texts are cached, because several metrics use the same text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PUNCTUATION_DELETED = str.maketrans(
 _PUNCTUATION_SPACED = str.maketrans(
     dict.fromkeys(_ASCII_PUNCTUATION, " ") | {chr(code): " " for code in (*range(9), 127)}
 )
-# A superscript or a fraction after a digit is no further digit of it: 10² is not 102, 3½ is not 31/2.
+# A superscript or a fraction after a digit does not continue the number: 10² is not 102, 3½ is not 31/2.
 _BEFORE_RAISED_DIGIT = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹₀-₉¼-¾⅐-⅟↉①-⓿])")
 _LOOKALIKES = {
     **dict.fromkeys("‘’‛ʻʼ′·‧׳״", "'"),  # apostrophes, and points that join like them: deleted with the ASCII one
@@ -47,7 +47,7 @@ _TURKIC = str.maketrans({"I": "ı", "İ": "i"})
 
 
 class _CharacterFold(dict[int, str]):
-    """What becomes of each character beyond ASCII, worked out once per character."""
+    """A cache of the replacement for each character beyond ASCII."""
 
     def __init__(self, *, digits: bool) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ _MOST_CACHED = 20_000
 
 
 class TextFunction(Protocol[T_co]):
-    """A function of one text that keeps its last results."""
+    """A function of one text that caches its last results."""
 
     def __call__(self, text: str, /) -> T_co:
         """The result for a text."""
@@ -88,7 +88,7 @@ class TextFunction(Protocol[T_co]):
 
 
 def cached_by_text(compute: Callable[[str], T]) -> TextFunction[T]:
-    """Keep the last results for passages, except the longest, so that memory stays bounded."""
+    """Cache the last results of a function of one text, except for very long texts, so that memory stays bounded."""
     cached = lru_cache(maxsize=256)(compute)
 
     def compute_cached(text: str, /) -> T:
@@ -99,7 +99,7 @@ def cached_by_text(compute: Callable[[str], T]) -> TextFunction[T]:
 
 
 def _folded(text: str, *, turkic: bool = False, digits: bool = True) -> str:
-    """Compatibility forms unified (NFKC), case folded, everything beyond ASCII but letters, marks and signs gone."""
+    """Unify compatibility forms (NFKC), fold case, and remove non-ASCII characters except letters, marks and signs."""
     if turkic:
         text = text.translate(_TURKIC)
     if text.isascii():
@@ -116,7 +116,7 @@ def _normalised(text: str, language: str | None, *, numbers: bool) -> tuple[str,
         text = _delete_punctuation_outside_numbers(text)
     else:
         text = text.translate(_PUNCTUATION_DELETED)
-    if not text.isascii():  # a mark may have come to stand after a letter
+    if not text.isascii():  # deleting punctuation may have put a mark directly after a letter
         text = space_graphemes(unicodedata.normalize("NFKC", text))
     tokens = text.split()
     if code not in ("en", "english"):
@@ -134,39 +134,39 @@ def _delete_punctuation_outside_numbers(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def tokens_of(text: str) -> tuple[str, ...]:
-    """The normalised tokens of a text, remembered: what ``tokenize`` gives with its defaults."""
+    """The normalised tokens of a text, cached: the result of ``tokenize`` with its defaults."""
     return _normalised(text, None, numbers=True)
 
 
 @cached_by_text
 def token_set(text: str) -> frozenset[str]:
-    """The distinct normalised tokens of a text, remembered."""
+    """The distinct normalised tokens of a text, cached."""
     return frozenset(tokens_of(text) if len(text) <= _MOST_CACHED else _normalised(text, None, numbers=True))
 
 
 @lru_cache(maxsize=256)
 def normal_form(text: str) -> str:
-    """What ``normalize_answer`` gives with its defaults, remembered."""
+    """The result of ``normalize_answer`` with its defaults, cached."""
     return " ".join(tokens_of(text))
 
 
 def normalize_answer(text: str, *, language: str | None = None, numbers: bool = True) -> str:
-    """The form in which answers are compared: equal forms are the same answer.
+    """Normalise an answer for comparison: answers with equal forms count as the same.
 
-    Case is folded, punctuation and the articles a, an, the are deleted, white space is collapsed: the SQuAD recipe.
-    Beyond it:
+    The SQuAD recipe folds case, deletes punctuation and the articles a, an, the, and collapses white space. In
+    addition:
 
-    * compatibility forms (full width, ligatures) are unified by NFKC; combining marks stay with their letters;
+    * NFKC unifies compatibility forms (full width, ligatures); combining marks stay with their letters;
     * points, commas and minus signs inside numbers stay (3.14 is not 314, -5 is not 5, U+2212 is a minus), and
-      numbers are compared by value where they can be read in one way only: 1,000.50 is 1000.5, ٣ is 3, while 1.000
-      and 1,5 stay as they are. Other punctuation between digits separates them. ``numbers=False`` switches this off;
+      unambiguous numbers are compared by value: 1,000.50 is 1000.5, ٣ is 3, while 1.000 and 1,5 are unchanged. Other
+      punctuation between digits separates them. ``numbers=False`` switches this off;
     * punctuation beyond ASCII separates words, except apostrophes, which are deleted like the ASCII one;
     * Han, Kana, Thai, Lao, Khmer and Myanmar text is split into graphemes, so that measures over tokens work
       without spaces.
 
-    ``language`` (a code such as ``de``) keeps the words that are articles in English only, and folds the Turkish i.
+    ``language`` (a code such as ``de``) keeps words that are articles only in English, and folds the Turkish i.
 
-    Source: Rajpurkar et al. 2016 (SQuAD); the numbers and scripts are our own.
+    Source: Rajpurkar et al. 2016 (SQuAD); the rules for numbers and scripts are our own.
 
     >>> normalize_answer("The  U.S. spent $1,000.50!")
     'us spent 1000.5'
@@ -205,14 +205,14 @@ def _runs(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def words_of(text: str) -> tuple[str, ...]:
-    """What ``words`` gives, remembered."""
+    """The result of ``words`` as a tuple, cached."""
     if text.isascii():
         return tuple(_ASCII_WORD.findall(text.lower()))
     return tuple(space_graphemes(" ".join(_runs(text))).split())
 
 
 def words(text: str) -> list[str]:
-    """Maximal runs of letters and digits in lower case: no punctuation, nothing left out.
+    """The maximal runs of letters and digits in lower case, without punctuation; no letter or digit is left out.
 
     On ASCII text these are the tokens of the ROUGE scorers (``[a-z0-9]+``). Unspaced scripts are split into graphemes.
 
@@ -224,7 +224,7 @@ def words(text: str) -> list[str]:
 
 @cached_by_text
 def content_words_of(text: str) -> tuple[str, ...]:
-    """What ``content_words`` gives, remembered."""
+    """The result of ``content_words`` as a tuple, cached."""
     if text.isascii():
         return tuple([word for word in _LONG_ASCII_WORD.findall(text.lower()) if word not in ENGLISH])
     found: list[str] = []
@@ -239,9 +239,9 @@ def content_words_of(text: str) -> tuple[str, ...]:
 
 
 def content_words(text: str) -> list[str]:
-    """Words that carry content: runs of letters or digits, lower case, two characters at least, no stop words.
+    """The content words: runs of letters or digits, lower case, at least two characters, no stop words.
 
-    Stop words are English. In scripts without spaces no run is a word; every two neighbouring graphemes stand for one.
+    Stop words are English. In scripts without spaces, every two neighbouring graphemes count as a word.
 
     >>> content_words("What is the capital of France?")
     ['capital', 'france']
@@ -286,8 +286,8 @@ def _stemmer(language: str) -> _Stemmer | None:
 def stem(tokens: Sequence[str], language: str | None = None) -> list[str]:
     """The stems of lower-case tokens by the Snowball stemmer of a language (a code such as ``de``, or its name).
 
-    Without ``language`` the script of each token decides: Latin counts as English, Cyrillic as Russian, Devanagari as
-    Hindi. A token in a language without a stemmer is its own stem.
+    Without ``language``, the script of each token decides: Latin counts as English, Cyrillic as Russian, Devanagari as
+    Hindi. A token in a language without a stemmer is returned unchanged.
 
     >>> stem(["runs", "running", "города", "天"])
     ['run', 'run', 'город', '天']
@@ -324,4 +324,4 @@ _ENGLISH = """
 
 
 ENGLISH = frozenset(_ENGLISH.split())
-"""English function words, as they stand between punctuation: ``don't`` leaves ``don``. Negations are content."""
+"""English function words, as split at punctuation: ``don't`` leaves ``don``. Negations are content words."""

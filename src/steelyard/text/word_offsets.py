@@ -19,15 +19,15 @@ _ASCII = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[A-Za-z]+")
 _SHAPE = re.compile(r"d+(?:[.,]d+)*|[am]+|(?:um*)+")
 _ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _SUFFIXES = frozenset({"st", "nd", "rd", "th", "s"})
-"""What is written onto a number: 19th, 1980s."""
+"""Suffixes that follow a number: 19th, 1980s."""
 _SUFFIXED = re.compile("[0-9](?:st|nd|rd|th|s)(?![a-z])", re.IGNORECASE)
 
 
 class Words(NamedTuple):
     """The words of a text as columns, in order.
 
-    ``forms`` are lower-case, ``stems`` what is compared (numbers by value); ``numbers`` has the value of a number in
-    digits or in words, else None; ``content`` says whether a word carries content; ``start`` and ``end`` are its place.
+    ``forms`` are lower-case; ``stems`` are the compared forms (numbers by value); ``numbers`` has the value of a number
+    in digits or in words, else None; ``content`` is true for content words; ``start`` and ``end`` are the offsets.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Words(NamedTuple):
 
 
 class WordForm(NamedTuple):
-    """The form of a word, its stem, its value as a number, and whether it carries content."""
+    """The form of a word, its stem, its value as a number, and whether it is a content word."""
 
     form: str
     stem: str
@@ -151,7 +151,7 @@ def _form(word: str) -> WordForm:
 
 
 class _FormCache(dict[str, WordForm]):
-    """The forms of words, remembered; forgotten all at once when there are too many."""
+    """A cache of word forms, which is cleared when it has too many entries."""
 
     def __missing__(self, word: str) -> WordForm:
         if len(self) > 1 << 17:

@@ -1,4 +1,4 @@
-"""How much a word tells: rare words tell more."""
+"""Weights of words by how rare they are: rare words weigh more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from ..core.package import RESOURCES
 
 UNKNOWN = 0.85
-"""The weight of words that are in no table: names, terms, words of other languages than English."""
+"""The weight of words that the table does not have: names, terms, words of languages other than English."""
 
 
 @cache
