@@ -1,4 +1,4 @@
-"""Sentences of a text in any script, with their spans."""
+"""Split text in any script into sentences, with their offsets."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def sentences(text: str) -> list[str]:
 
 
 def sentence_spans(text: str) -> list[SentenceSpan]:
-    """The spans of the sentences of a text; see ``sentences``.
+    """The offsets of the sentences of a text; see ``sentences``.
 
     >>> sentence_spans(" One. Two.")
     [SentenceSpan(start=1, end=5), SentenceSpan(start=6, end=10)]

@@ -1,7 +1,7 @@
-"""Words of a text with their offsets: what two texts share can then be shown in both.
+"""Words of a text with their offsets, so that words shared by two texts can be shown in both.
 
-Rules of this file: every letter and digit of a text belongs to a word; the place of a word is where it stands in the
-text as given. A word's form is what is compared: case folded, Latin accents off, stemmed, numbers by value.
+Rules of this file: every letter and digit of a text belongs to a word, and offsets refer to the text as given. Words
+are compared by their form: case folded, without Latin accents, stemmed, numbers by value.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _CHARACTER_KINDS = _CharacterKinds()
 def words_with_offsets(text: str) -> Words:
     """The words of a text with their offsets.
 
-    A stretch of a script without spaces gives its pairs of neighbouring graphemes, which overlap.
+    Text in a script without spaces yields its pairs of neighbouring graphemes, which overlap.
 
     >>> found = words_with_offsets("In 1,850 cafés")
     >>> found.stems, [text[a:b] for text in [found.text] for a, b in zip(found.start, found.end)]
@@ -99,7 +99,7 @@ def words_with_offsets(text: str) -> Words:
 
 
 def word_forms(text: str) -> list[WordForm]:
-    """The words of a text without their offsets, which is faster.
+    """The forms of the words of a text without their offsets, which is faster.
 
     >>> [one.stem for one in word_forms("In 1,850 cafes")]
     ['in', '1850', 'cafe']
