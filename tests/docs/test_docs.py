@@ -58,7 +58,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_files_exist(page: Path) -> None:
     """A file of the source that a page names exists, and so does the class or function after its name."""
-    for path, name in re.findall(r"`((?:\w+/)+\w+\.py)(?:: (\w+))?`", page.read_text(encoding="utf-8")):
+    for path, name in re.findall(r"`((?:\w+/)+\w+\.py)(?::\s+(\w+))?`", page.read_text(encoding="utf-8")):
         file = next((at / path for at in (SOURCE, ROOT) if (at / path).is_file()), None)
         assert file is not None, path
         assert not name or re.search(rf"^(?:class|def) {name}\b", file.read_text(encoding="utf-8"), re.MULTILINE), name
