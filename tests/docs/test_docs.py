@@ -1,4 +1,4 @@
-"""Documentation that a machine checks: generated parts, examples, links."""
+"""Checks of the documentation: generated pages, examples, links, names of files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_pages_are_up_to_date(name: str) -> None:
-    """``make docs`` would change nothing."""
+    """The generated pages equal the output of ``make docs``."""
     assert (DOCS / name).read_text(encoding="utf-8") == GENERATED[name](), "run `make docs`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every ```python block of a page runs, in order and in one namespace; ```python no-run shows a fragment."""
+    """All ```python blocks of a page run in order, in one namespace. ```python no-run marks a block that does not run."""
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -34,7 +34,7 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("from-*.md")), ids=lambda page: page.name)
 def test_names_of_other_tools_are_known(page: Path) -> None:
-    """Every metric in the tables of these pages resolves, and in every column to the same one."""
+    """Every metric name in the tables resolves, and the names in one row are the same metric."""
     rows = re.findall(r"^\|(.*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
     columns = next(row for row in rows if "here" in row).split("|")
     here = next(at for at, cell in enumerate(columns) if cell.strip() == "here")
@@ -57,7 +57,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_files_exist(page: Path) -> None:
-    """A file of the source that a page names exists, and so does the class or function after its name."""
+    """If a page names a source file, and a class or function in it, then both exist."""
     for path, name in re.findall(r"`((?:\w+/)+\w+\.py)(?::\s+(\w+))?`", page.read_text(encoding="utf-8")):
         file = next((at / path for at in (SOURCE, ROOT) if (at / path).is_file()), None)
         assert file is not None, path

@@ -1,4 +1,4 @@
-"""The examples run as they stand."""
+"""The examples run without changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEEDS = {"langchain_retriever.py": "langchain_core", "llamaindex_retriever.py": 
 
 
 def run(*command: str, folder: Path) -> str:
-    """What a command prints; it must succeed."""
+    """Run a command, check that it succeeds, and return its output."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -22,21 +22,21 @@ def run(*command: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", ["rag_in_20_lines.py", "langchain_retriever.py", "llamaindex_retriever.py"])
 def test_a_script(name: str, tmp_path: Path) -> None:
-    """A script prints its report and ends well."""
+    """A script prints its report and exits with 0."""
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed")
     assert "metric" in run(sys.executable, str(EXAMPLES / name), folder=tmp_path)
 
 
 def test_rag_in_twenty_lines_has_twenty() -> None:
-    """The system itself, without data and report, is about as short as it says."""
+    """The system itself, without data and report, has at most twenty lines."""
     text = (EXAMPLES / "rag_in_20_lines.py").read_text(encoding="utf-8")
     system = text[text.index("class Rag") : text.index("questions = ")]
     assert len([line for line in system.splitlines() if line.strip()]) <= 20
 
 
 def test_an_http_service(tmp_path: Path) -> None:
-    """The service is started, asked, and weighed beside two systems from the configuration as it stands."""
+    """The example configuration compares a running service with two built-in systems."""
     for name in ("service.py", "run.yaml"):
         (tmp_path / name).write_bytes((EXAMPLES / "http_service" / name).read_bytes())
     run(sys.executable, "service.py", "data", folder=tmp_path)

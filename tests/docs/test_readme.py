@@ -1,4 +1,4 @@
-"""The commands of the README run as they stand, one after the other, on what the demo leaves."""
+"""The commands of the README run one after the other on the output of the demo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def commands() -> list[str]:
-    """The lines after a $ sign, in their order."""
+    """Return the lines with a $ sign, in order."""
     return re.findall(r"^\$ (.+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
@@ -27,7 +27,7 @@ def test_the_commands_of_the_readme(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """After the demo every command ends well, or with the exit code that its comment names."""
+    """Every command exits with 0, or with the exit code in its comment."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", "examples")
     assert invoke(["demo"]) == 0
