@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .evaluate.evaluate_samples import score as score
     from .evaluate.evaluate_system import aevaluate_system as aevaluate_system
     from .evaluate.evaluate_system import evaluate_system as evaluate_system
+    from .evaluate.jury import evaluate_by_jury as evaluate_by_jury
     from .evaluate.suite import BenchmarkSuite as BenchmarkSuite
     from .evaluate.tie_bounds import tied_orders as tied_orders
     from .io.foreign_formats import as_ragas_dataset as as_ragas_dataset
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from .io.samples import write_samples as write_samples
     from .judges.calibrate import calibrate as calibrate
     from .judges.calibration import Calibration as Calibration
+    from .judges.jury import panel as panel
     from .metrics.lexical.functions import context_precision as context_precision
     from .metrics.lexical.functions import context_recall as context_recall
     from .metrics.lexical.functions import exact_match as exact_match
@@ -100,6 +102,8 @@ __version__ = VERSION
 _WHERE = {
     "evaluate.evaluate_rankings": ("evaluate_run", "evaluate_retrieval", "aevaluate_run", "aevaluate_retrieval"),
     "evaluate.evaluate_samples": ("evaluate_rag", "aevaluate_rag", "score"),
+    "evaluate.jury": ("evaluate_by_jury",),
+    "judges.jury": ("panel",),
     "metrics.lexical.functions": ("exact_match", "token_f1", "context_recall", "context_precision"),
     "metrics.ranking.functions": (
         "dcg_at_k",

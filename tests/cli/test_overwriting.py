@@ -76,7 +76,7 @@ def test_a_review_replaces_its_own_items_alone(
 ) -> None:
     """Not the set, and before the first decision no file that is there."""
     (files / "good.jsonl").write_text('{"id": "b"}\n')
-    assert "--out is what is read here" in refused(capsys, "review", "rows.jsonl", "--out", "rows.jsonl")
+    assert "--out is an input of this command" in refused(capsys, "review", "rows.jsonl", "--out", "rows.jsonl")
     assert "the file is there already" in refused(capsys, "review", "rows.jsonl", "--out", "good.jsonl")
     monkeypatch.setattr("sys.stdin.readline", lambda: "a\n", raising=False)
     assert invoke(["review", "rows.jsonl", "--out", "good.jsonl", "--overwrite"]) == 0
@@ -99,5 +99,5 @@ def test_what_is_read_is_not_written_over(files: Path, capsys: pytest.CaptureFix
     """One line, and everything stays as it is."""
     (files / "labels.csv").write_text("id,value\na,1\n")
     before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
-    assert "--out is what is read here: name another file or folder" in refused(capsys, *args)
+    assert "--out is an input of this command: name another file or folder" in refused(capsys, *args)
     assert before == {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}

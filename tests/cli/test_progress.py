@@ -13,7 +13,7 @@ from steelyard.cli import invoke, progress
 from steelyard.cli.progress import Progress
 from steelyard.core.records import Value
 from steelyard.core.requests import Flow
-from steelyard.judges.jury import evaluate_by_jury
+from steelyard.evaluate.jury import evaluate_by_jury
 from steelyard.models.engine import Cell, Engine
 from tests.server import Server
 

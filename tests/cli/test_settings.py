@@ -26,7 +26,7 @@ ROW = '{"id": "a", "response": "x", "reference": "x"}\n'
         ("--max-failed nan", "max_failed=nan: must be in [0, 1]"),
         ("--max-failed 5", "max_failed=5: must be in [0, 1]"),
         ("--max-failed -1", "max_failed=-1: must be in [0, 1]"),
-        ("--jury foo", "--jury foo: choose from mean, majority, unanimous"),
+        ("--aggregate foo", "--aggregate foo: choose from mean, majority, unanimous"),
         ("--price a,b", "--price a,b: expected IN,OUT"),
         ("--price=-1,-1", "price=-1: must be at least 0"),
         ("--price nan,nan", "price=nan"),

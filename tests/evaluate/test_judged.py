@@ -263,7 +263,7 @@ def test_a_plan_counts_the_calls_of_a_run(serve: Callable[..., Server], tmp_path
     plan = plan_rag(SAMPLES, metrics=[name], judge=server.judge, ledger=tmp_path / "ledger.sqlite")
     assert server.calls == 0
     weigh(server, tmp_path, metrics=[name])
-    assert plan.calls == pytest.approx(server.calls, rel=0.1)
+    assert plan.usage.calls == pytest.approx(server.calls, rel=0.1)
 
 
 def test_limits_that_cannot_be_held_are_told_before_anything_is_asked(
@@ -276,8 +276,8 @@ def test_limits_that_cannot_be_held_are_told_before_anything_is_asked(
     line = ["eval", str(rows), "-m", "faithfulness", "--judge", server.judge]
     for limit, words in [
         (["--pass-rate", "faithfulness=5"], "pass rate 5 for faithfulness: must be in [0, 1]"),
-        (["--pass-rate", "token_f1=0.5"], "pass rate for 'token_f1', which is not asked for"),
-        (["--threshold", "token_f1=0.5"], "threshold for 'token_f1', which is not asked for"),
+        (["--pass-rate", "token_f1=0.5"], "pass rate for 'token_f1', which is not requested"),
+        (["--threshold", "token_f1=0.5"], "threshold for 'token_f1', which is not requested"),
     ]:
         for more in ([], ["--dry-run"]):
             assert invoke([*line, *limit, *more]) == 1
@@ -290,7 +290,7 @@ def test_a_limit_may_name_a_metric_otherwise() -> None:
     rows = [{"id": "a", "response": "Ada", "reference": "Ada"}]
     report = evaluate_rag(rows, metrics=["qa_f1"], thresholds={"token_f1": 0.7})
     assert report.notes["qa_f1"].threshold == 0.7
-    with pytest.raises(InputError, match="threshold for 'exact_match', which is not asked for"):
+    with pytest.raises(InputError, match="threshold for 'exact_match', which is not requested"):
         evaluate_rag(rows, metrics=["qa_f1"], thresholds={"exact_match": 0.7})
 
 

@@ -74,7 +74,7 @@ def test_thresholds_mark_samples_and_pool_to_a_pass_rate() -> None:
     assert report.estimates["token_f1"].pass_rate == 0.5
     with pytest.raises(InputError, match=r"must be in \[0, 1\]"):
         evaluate_rag(ROWS, metrics=["token_f1"], thresholds={"token_f1": 7})
-    with pytest.raises(InputError, match="not asked for"):
+    with pytest.raises(InputError, match="not requested"):
         evaluate_rag(ROWS, metrics=["token_f1"], thresholds={"exact_match": 0.5})
 
 

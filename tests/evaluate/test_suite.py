@@ -275,7 +275,7 @@ def test_inside_a_running_loop() -> None:
     [
         ({"metrics": ["ndgc@10"]}, "unknown metric 'ndgc@10'"),
         ({"metrics": ["judged.faithfulness"]}, "needs a judge"),
-        ({"metrics": ["mrr"], "thresholds": {"ndcg": 0.5}}, "threshold for 'ndcg', which is not asked for"),
+        ({"metrics": ["mrr"], "thresholds": {"ndcg": 0.5}}, "threshold for 'ndcg', which is not requested"),
         ({"metrics": ["mrr"], "workers": "2"}, "workers must be at least 1, not '2'"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_rule_that_asks_on_and_on_is_cut_off_in_a_plan() -> None:
 
     found = Engine("http://localhost:1/v1#m", ledger=":memory:").estimate(cells(until_yes, texts(20)))
     assert (found.cells, found.unbounded) == (20, 20)
-    assert 1000 <= found.calls < 5000
+    assert 1000 <= found.usage.calls < 5000
 
 
 def test_a_dry_run_asks_nothing_and_reckons_what_a_run_asks(serve: Serve, tmp_path: Path) -> None:
@@ -135,14 +135,18 @@ def test_a_dry_run_asks_nothing_and_reckons_what_a_run_asks(serve: Serve, tmp_pa
     work = cells(supported, texts(30))
     plan = engine.estimate([*work, *work])
     assert server.calls == 0
-    assert (plan.cells, plan.calls, plan.cached) == (60, 60, 0)  # each half a question of its own, asked once
+    assert (plan.cells, plan.usage.calls, plan.usage.cached) == (
+        60,
+        60,
+        0,
+    )  # each half a question of its own, asked once
     single = engine.estimate(cells(so, texts(30)))
     list(engine.run(cells(so, texts(30))))
-    assert (single.calls, single.undefined) == (server.calls, 0)
-    assert single.prompt_tokens == pytest.approx(engine.usage.prompt_tokens, rel=0.1)
-    assert single.cost == pytest.approx((single.prompt_tokens + 2 * single.completion_tokens) / 1e6)
+    assert (single.usage.calls, single.undefined) == (server.calls, 0)
+    assert single.usage.prompt_tokens == pytest.approx(engine.usage.prompt_tokens, rel=0.1)
+    assert single.usage.cost == pytest.approx((single.usage.prompt_tokens + 2 * single.usage.completion_tokens) / 1e6)
     after = engine.estimate(cells(so, texts(40)))
-    assert (after.calls, after.cached) == (10, 30)
+    assert (after.usage.calls, after.usage.cached) == (10, 30)
 
 
 def test_a_dry_run_counts_embeddings_and_survives_rules_that_fail(serve: Serve) -> None:
@@ -155,8 +159,8 @@ def test_a_dry_run_counts_embeddings_and_survives_rules_that_fail(serve: Serve) 
     server = serve()
     engine = engine_of(server, embedder=server.judge + "&batch=10&price=1")
     plan = engine.estimate([Cell(number, partial(alike, "a", f"text {number}")) for number in range(20)])
-    assert (plan.embedded, plan.calls) == (21, 3)
-    assert plan.cost == pytest.approx(plan.prompt_tokens / 1e6)
-    assert engine.estimate(cells(choking, texts(5))).calls == 5
+    assert (plan.usage.embedded, plan.usage.calls) == (21, 3)
+    assert plan.usage.cost == pytest.approx(plan.usage.prompt_tokens / 1e6)
+    assert engine.estimate(cells(choking, texts(5))).usage.calls == 5
     long = engine_of(server, judge=server.judge + "&window=500").estimate(cells(so, ["word " * 1000]))
-    assert long.calls == 0
+    assert long.usage.calls == 0

@@ -127,7 +127,7 @@ def test_a_job_of_run_files_gives_the_same_reports(
     assert _without_run(capsys.readouterr().out) == want
     assert len(list((job / "results").iterdir())) in (6, 7, 8)
     assert invoke([*in_parts, "-J"]) == 1
-    assert "a job with other policy was planned here" in capsys.readouterr().err
+    assert "this folder holds a job with different policy" in capsys.readouterr().err
 
 
 def _without_run(printed: str) -> list[dict[str, object]]:

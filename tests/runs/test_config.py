@@ -14,7 +14,7 @@ data: samples.jsonl
 name: nightly
 fields: {user_input: question}
 judge: {model: "openai:gpt-4o-mini", temperature: 0.2, price: [0.15, 0.6]}
-workers: 8
+concurrency: 8
 by: [question_type]
 metrics:
   - exact_match
@@ -42,7 +42,7 @@ def test_the_three_formats(tmp_path: Path) -> None:
     """YAML, TOML and JSON are read alike; paths are relative to the file."""
     config = read_config(write(tmp_path, "c.yaml", YAML))
     assert config.data == [str(tmp_path / "samples.jsonl")]
-    assert config.workers == 8
+    assert config.concurrency == 8
     assert settings(config)[1:] == [
         MetricSettings("faithfulness", 0.7, 0.9),
         MetricSettings("answer_relevancy(strictness=3)", 0.5),
@@ -56,15 +56,15 @@ def test_the_three_formats(tmp_path: Path) -> None:
     [
         ("c.yaml", "data: [", "c.yaml:1: not YAML"),
         ("c.yaml", "- a\n- b", "expected settings by name, found list"),
-        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nworkrs: 3", r"c.yaml: \$: no such setting 'workrs': did you mean workers"),
-        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nworkers: many", r"\$.workers: expected a whole number, found 'many'"),
-        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nworkers: 0", r"\$.workers: expected a whole number of at least 1, found 0"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurency: 3", r"c.yaml: \$: no such setting 'concurency': did you mean concurrency"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurrency: many", r"\$.concurrency: expected a whole number, found 'many'"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurrency: 0", r"\$.concurrency: expected a whole number of at least 1, found 0"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {save: [most]}", r"\$.outputs.save\[0\]: invalid value 'most'"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {die: x}", r"\$.outputs: no such setting 'die': did you mean dir"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nmax_failed: 5", r"\$.max_failed: expected a number of at most 1, found 5"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconfidence: 1", r"\$.confidence: expected a number of at most 0.9999, found 1"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nbudget: -1", r"\$.budget: expected a number of at least 0, found -1"),
-        ("c.yaml", "data: a\nmetrics: [{a: {threshold: 0.5}}, {a: {threshold: 0.6}}]", r"\$.metrics\[1\]: a is held to other"),
+        ("c.yaml", "data: a\nmetrics: [{a: {threshold: 0.5}}, {a: {threshold: 0.6}}]", r"\$.metrics\[1\]: a has other"),
         ("c.yaml", "data: a\nmetrics: [{a: {threshold: 5}}]", r"\$.metrics\[0\].a.threshold: expected .* in \[0, 1\], found 5"),
         ("c.yaml", "data: s.jsonl\nmetrics: []", r"\$.metrics: expected at least one"),
         ("c.yaml", "data: s.jsonl\nmetrics: [{a: {}, b: {}}]", r"\$.metrics\[0\]: expected one metric"),
@@ -73,10 +73,10 @@ def test_the_three_formats(tmp_path: Path) -> None:
         ("c.toml", "data = ", "not TOML"),
         ("c.json", "{", "not JSON"),
         ("c.ini", "x", "a configuration is .yaml"),
-        ("c.yaml", "data: a\nmetrics: [map]\ndata: b", "c.yaml:3: 'data' is there a second time"),
-        ("c.yaml", "data: a\nmetrics: [map]\noutputs:\n  dir: a\n  dir: b", "c.yaml:5: 'dir' is there a second time"),
+        ("c.yaml", "data: a\nmetrics: [map]\ndata: b", "c.yaml:3: 'data' is given twice"),
+        ("c.yaml", "data: a\nmetrics: [map]\noutputs:\n  dir: a\n  dir: b", "c.yaml:5: 'dir' is given twice"),
         ("c.toml", "data = 'a'\ndata = 'b'", "not TOML"),
-        ("c.json", '{"data": "a", "metrics": ["map"], "data": "b"}', "c.json: 'data' is there 2 times"),
+        ("c.json", '{"data": "a", "metrics": ["map"], "data": "b"}', "c.json: 'data' is given 2 times"),
         ("c.yaml", "[" * 3000, "c.yaml: nested too deeply"),
         ("c.toml", "a = " + "[" * 3000, "c.toml: nested too deeply"),
         ("c.json", "[" * 100_000, "c.json: nested too deeply"),

@@ -52,14 +52,14 @@ def test_a_job_is_of_its_data_and_its_names(serve: Serve, tmp_path: Path, capsys
     before = data.read_bytes()
     data.write_bytes(before.replace(b"opened", b"closed") + b"\n")
     assert invoke(run_job) == 1
-    assert "a job with other data was planned here" in capsys.readouterr().err
+    assert "this folder holds a job with different data" in capsys.readouterr().err
     data.unlink()
     assert invoke(run_job) == 0
     data.write_bytes(before)
     settings = path.read_text()
     path.write_text(settings.replace("faithfulness", "Faithfulness"))
     assert invoke(run_job) == 1
-    assert "a job with other metrics was planned here" in capsys.readouterr().err
+    assert "this folder holds a job with different metrics" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])
@@ -99,7 +99,7 @@ def test_eight_processes_two_of_which_are_killed(serve: Serve, tmp_path: Path) -
     path = configured(tmp_path, server, samples=96)
     one, calls = of_one_process(path, server)
     job = tmp_path / "job"
-    assert invoke(["run", str(path), "--job", str(job), "--buckets", "16", "--plan"]) == 0
+    assert invoke(["run", str(path), "--job", str(job), "--buckets", "16", "--split-only"]) == 0
 
     def start(number: int) -> subprocess.Popen[bytes]:
         options = ["--job", str(job), "--part", f"{number}/8", "--concurrency", "2"]
@@ -172,19 +172,19 @@ def test_a_job_is_of_one_configuration(serve: Serve, tmp_path: Path) -> None:
     path = configured(tmp_path, server, samples=8)
     job = folder_at(str(tmp_path / "job"))
     plan(read_config(path), job, base=tmp_path, buckets=2)
-    with pytest.raises(InputError, match="a job with other metrics was planned here"):
+    with pytest.raises(InputError, match="this folder holds a job with different metrics"):
         plan(read_config(configured(tmp_path, server, samples=8, metrics=["faithfulness"])), job, base=tmp_path)
     other = configured(tmp_path, server, samples=8, judge=f"{server.url}#other", repeats=2)
-    with pytest.raises(InputError, match="other judge and repeats"):
+    with pytest.raises(InputError, match="different judge and repeats"):
         plan(read_config(other), job, base=tmp_path)
     with pytest.raises(InputError, match="the job has 2 buckets, not 3"):
         plan(read_config(configured(tmp_path, server, samples=8)), job, base=tmp_path, buckets=3)
-    same = configured(tmp_path, server, samples=8, by=[], confidence=0.9, workers=3)
+    same = configured(tmp_path, server, samples=8, by=[], confidence=0.9, concurrency=3)
     assert len(plan(read_config(same), job, base=tmp_path, buckets=2).rows) == 2
     assert Manifest.at(job).settings.confidence == 0.9
-    with pytest.raises(InputError, match="not all is done, 2 of 2 parts to do: 00000, 00001"):
+    with pytest.raises(InputError, match="job incomplete, 2 of 2 parts to do: 00000, 00001"):
         merge(job)
-    with pytest.raises(InputError, match="no job is here"):
+    with pytest.raises(InputError, match="there is no job here"):
         merge(folder_at(str(tmp_path / "nowhere")))
 
 
@@ -309,14 +309,14 @@ def test_a_share_without_a_part_says_so(serve: Serve, tmp_path: Path, capsys: py
     """A planned job of two parts has no work for a third share; its parts are dealt out evenly to the others."""
     path = configured(tmp_path, serve(), samples=40, metrics=["token_f1"], judge=None)
     job = ["run", str(path), "--job", str(tmp_path / "job")]
-    assert invoke([*job, "--plan", "--buckets", "2"]) == 0
+    assert invoke([*job, "--split-only", "--buckets", "2"]) == 0
     assert capsys.readouterr().out == "40 samples in 2 parts\n"
     assert invoke([*job, "--part", "3/3"]) == 0
     out, err = capsys.readouterr()
     assert (out, err) == ("", "nothing to do for share 3 of 3: the job has only 2 parts\n")
     assert invoke([*job, "--part", "2/3"]) == 0
     assert "1 of 1 part to do" in capsys.readouterr().err
-    with pytest.raises(InputError, match="not all is done, 1 of 2 parts to do: 00000"):
+    with pytest.raises(InputError, match="job incomplete, 1 of 2 parts to do: 00000"):
         merge(folder_at(str(tmp_path / "job")))
 
 
@@ -360,7 +360,7 @@ def test_a_dry_run_reckons_the_time(serve: Serve, tmp_path: Path, capsys: pytest
     [
         (["--part", "1/8"], "--part needs --job"),
         (["--cluster", "ray"], "--cluster needs --job"),
-        (["--plan"], "--plan needs --job"),
+        (["--split-only"], "--split-only needs --job"),
         (["--job", "j", "--part", "0/8"], "--part 0/8: expected I/N, from 1/N to N/N"),
         (["--job", "j", "--part", "9/8"], "--part 9/8: expected I/N"),
         (["--job", "j", "--part", "1/8", "--cluster", "ray"], "contradict each other"),

@@ -253,11 +253,14 @@ def test_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "calls (0 more are in the ledger)" in printed
     assert not (folder / "steelyard-out").exists()
     plan = plan_systems(read_systems_config(path), base=folder)
-    assert (len(plan.variants), plan.total.calls) == (2, 2 * 3 * 2)  # the claims of every answer, and their verdicts
+    assert (len(plan.variants), plan.total.usage.calls) == (
+        2,
+        2 * 3 * 2,
+    )  # the claims of every answer, and their verdicts
     assert [(line.metric, line.rows) for line in plan.lines] == [("faithfulness", 3), ("mrr", 3)]
     path = config(folder, answerer=None, judge="http://localhost:9/v1#none", metrics=["faithfulness"])
     plan = plan_systems(read_systems_config(path), base=folder)
-    assert (plan.total.calls, plan.lines[0].skipped) == (0, {"no response": 3})
+    assert (plan.total.usage.calls, plan.lines[0].skipped) == (0, {"no response": 3})
 
 
 def test_a_plan_of_everything_that_is_asked(folder: Path) -> None:
@@ -270,15 +273,18 @@ def test_a_plan_of_everything_that_is_asked(folder: Path) -> None:
     model = "http://localhost:9/v1#m&price=1,2"
     given: dict[str, Any] = {"systems": systems, "answerer": None, "metrics": ["mrr"], "ledger": "l.sqlite"}
     plain = plan_systems(read_systems_config(config(folder, **given)), base=folder).total
-    assert (plain.calls, plain.embedded) == (1, 6)  # three documents and three questions
+    assert (plain.usage.calls, plain.usage.embedded) == (1, 6)  # three documents and three questions
     answered = {**given, "answerer": {"type": "llm", "model": model}}
     plan = plan_systems(read_systems_config(config(folder, **answered)), base=folder)
-    assert plan.total.calls == 1 + 3 * 3
-    assert plan.total.cost is not None
-    assert plain.cost is not None
-    assert plan.total.cost > plain.cost > 0
+    assert plan.total.usage.calls == 1 + 3 * 3
+    assert plan.total.usage.cost is not None
+    assert plain.usage.cost is not None
+    assert plan.total.usage.cost > plain.usage.cost > 0
     judged = {**answered, "judge": model, "metrics": ["faithfulness"]}
-    assert plan_systems(read_systems_config(config(folder, **judged)), base=folder).total.calls > plan.total.calls
+    assert (
+        plan_systems(read_systems_config(config(folder, **judged)), base=folder).total.usage.calls
+        > plan.total.usage.calls
+    )
     assert "about 10 calls" in str(plan)
 
 

@@ -207,7 +207,7 @@ def test_a_plan_costs_nothing(serve: Serve, capsys: pytest.CaptureFixture[str]) 
     """A dry run counts the calls of first attempts that are kept, and asks none."""
     server = serve(answer=Author())
     plan = plan_synthesis(load().corpus, 10, judge=server.judge, kinds=["single"], ledger=":memory:")
-    assert (plan.calls, server.calls) == (30, 0)
+    assert (plan.usage.calls, server.calls) == (30, 0)
     assert invoke(["synth", str(DEMO), "-n", "10", "--judge", server.judge, "--kind", "single", "--dry-run"]) == 0
     assert "about 30 calls" in capsys.readouterr().out
 

@@ -31,16 +31,16 @@ class Job:
         part: str | None,
         cluster: str | None,
         workers: int | None,
-        plan_only: bool,
+        split_only: bool,
     ) -> None:
-        others = {"--buckets": buckets, "--part": part, "--cluster": cluster, "--plan": plan_only or None}
+        others = {"--buckets": buckets, "--part": part, "--cluster": cluster, "--split-only": split_only or None}
         if place is None and (given := [name for name, value in others.items() if value is not None]):
-            raise InputError(f"{given[0]} needs --job: the folder where the parts are kept")
+            raise InputError(f"{given[0]} needs --job: the folder of the parts")
         if workers is not None and (cluster is None or workers < 1):
             raise InputError("--workers is the number of workers of a --cluster, at least 1; without one, use --part")
         if part is not None and cluster is not None:
-            raise InputError("--part and --cluster contradict each other: a cluster does all parts")
-        self.place, self.buckets, self.workers, self.plan_only = place or "", buckets, workers, plan_only
+            raise InputError("--part and --cluster contradict each other: a cluster runs all parts")
+        self.place, self.buckets, self.workers, self.split_only = place or "", buckets, workers, split_only
         self.share = None if part is None else share_of(part)
         self.address = None if cluster is None else address_of(cluster)
 
@@ -53,16 +53,16 @@ class Job:
         output_format: str = "table",
         scale: float = 1.0,
     ) -> int:
-        """Plan a configuration, do what is to be done here, and merge where that is all of it."""
+        """Split the samples of a configuration, run the parts of this process, and merge if no others are left."""
         from ..runs.job import merge, plan
         from ..runs.run_config import apply_gates
 
         folder = self.folder()
         least = self.workers or (1 if self.share is None else self.share[1])
         manifest = plan(config, folder, base=base, buckets=self.buckets, least=least)
-        if not self.done(folder, manifest, concurrency=config.workers, rates=rates):
+        if not self.done(folder, manifest, concurrency=config.concurrency, rates=rates):
             return 0
-        if self.address is not None:  # Ray's libraries leave no room beside a large report
+        if self.address is not None:  # the libraries of Ray leave too little memory for a large report
             merging = [sys.executable, "-m", "steelyard", "merge", self.place, "--format", output_format]
             return subprocess.run([*merging, "--scale", str(scale)], check=False).returncode  # noqa: S603 - our own
         return print_outcome(
@@ -70,7 +70,7 @@ class Job:
         )
 
     def folder(self) -> Folder:
-        """Where the job is. That Ray is missing is said before anything is planned."""
+        """The folder of the job; an error if Ray is needed and missing, before anything is planned."""
         from ..io.storage import folder_at
 
         if self.address is not None:
@@ -82,12 +82,12 @@ class Job:
     def done(
         self, folder: Folder, manifest: Manifest, *, concurrency: int = 16, rates: Mapping[str, float] | None = None
     ) -> bool:
-        """Do what is to be done here; whether that is all of the job."""
+        """Run the parts of this process; whether the whole job is then done."""
         from ..runs.job import cells_of, run_here, unfinished
 
-        if self.plan_only:
-            apply_gates = pluralize(sum(manifest.rows), "sample" if manifest.config else "piece")
-            print(f"{apply_gates} in {pluralize(len(manifest.parts), 'part')}")
+        if self.split_only:
+            rows = pluralize(sum(manifest.rows), "sample" if manifest.config else "piece")
+            print(f"{rows} in {pluralize(len(manifest.parts), 'part')}")
             return False
         parts, rates = manifest.parts, dict(rates or {})
         if self.share is not None:

@@ -1,17 +1,14 @@
-"""A run in parts: what ``steelyard run --job`` does, and ``steelyard merge``."""
+"""``steelyard merge``: one report from the parts of a job."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .app import app
 from .output import check_format, print_outcome
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -20,17 +17,17 @@ FORMATS = ("table", "json", "md", "latex", "csv")
 def merge(
     job: Annotated[str, typer.Argument(help="The folder or URL of a job.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the outputs here (default: where the configuration says).")
+        Path | None, typer.Option("--out", help="Folder of the outputs (default: the one of the configuration).")
     ] = None,
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
     scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
 ) -> int:
-    """Make one report of the parts of a job: the same that one process would have made.
+    """Merge the parts of a job into the report that one process would have made.
 
     Exit codes: 0 good, 1 parts are missing, 2 a threshold was missed, 3 too much failed.
     """
     from ..io.storage import folder_at
-    from ..runs.job import merge as made
+    from ..runs.job import merge as merge_parts
     from ..runs.job_parts import Manifest
     from ..runs.run_config import apply_gates
 
@@ -46,5 +43,5 @@ def merge(
     config = manifest.settings
     base = Path(manifest.base) if Path(manifest.base).is_dir() else Path()
     return print_outcome(
-        apply_gates(made(folder), config, out or base / config.outputs.dir), output_format, scale=scale
+        apply_gates(merge_parts(folder), config, out or base / config.outputs.dir), output_format, scale=scale
     )

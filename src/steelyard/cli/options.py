@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from ..core.errors import InputError
+from ..io.storage import same_file
 
 if TYPE_CHECKING:
     from ..reports.report import Report
@@ -58,19 +59,14 @@ def check_free(path: Path, *, overwrite: bool) -> None:
         raise InputError("the file is there already: --overwrite replaces it, or name another", path=path)
 
 
-def check_apart(out: Path | None, read: Iterable[str | Path]) -> None:
-    """InputError where an output would be written over what is read: a file, or the folder of a report."""
+def check_apart(out: Path | None, sources: Iterable[str | Path]) -> None:
+    """InputError if an output would be written over an input: a file, or the folder of a report."""
     if out is None:
         return
     written = [out, out / "report.json"]
-    for name in map(Path, read):
-        if any(_same(one, other) for one in written for other in (name, name / "report.json")):
-            raise InputError("--out is what is read here: name another file or folder", path=out)
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file or folder, by whatever links."""
-    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+    for name in map(Path, sources):
+        if any(same_file(one, other) for one in written for other in (name, name / "report.json")):
+            raise InputError("--out is an input of this command: name another file or folder", path=out)
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:

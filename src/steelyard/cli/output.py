@@ -1,4 +1,4 @@
-"""What several verbs print, and the options that several read."""
+"""The output that several commands share: reports, plans, comparisons of runs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 from ..core.errors import InputError, check_range
 
 if TYPE_CHECKING:
-    from ..reports.report import Report
-    from ..runs.run_config import RunOutcome
-
-if TYPE_CHECKING:
     from ..evaluate.plan import Plan
     from ..models.judge import LLMJudge
     from ..reports.gate import Rule
     from ..reports.report import Report
+    from ..runs.run_config import RunOutcome
+
+PRICE_OPTION = "give --price IN,OUT (per million tokens)"
+PRICE_SETTING = "give the judge's price per million tokens, as in judge: {model: …, price: [in, out]}"
+"""How to give the price of a judge: as an option, and as a setting of a configuration."""
 
 
 def check_format(given: str, formats: tuple[str, ...]) -> None:
-    """An unknown output format is a mistake to be told before any work."""
+    """InputError for an unknown output format, before any work."""
     if given not in formats:
         raise InputError(f"--format {given}: choose from {', '.join(formats)}")
 
@@ -34,7 +35,7 @@ def finish(
     scale: float = 1.0,
     max_failed: float = 0.0,
 ) -> None:
-    """Print the report, write it where asked, and end with every rule and its verdict."""
+    """Print the report, write it into a folder if one is given, and end with every rule and its verdict."""
     from ..render.files import write
     from ..render.formats import printed
 
@@ -49,7 +50,7 @@ def finish(
 
 
 def print_judge_details(report: Report) -> None:
-    """What several judges and several draws add to a report: the jury's seats, the judge's noise."""
+    """Print the judges of a jury, and the noise of a judge that was called several times."""
     from ..judges.jury import panel
     from ..render import jury, repeats
     from ..reports.judge_noise import noise
@@ -61,14 +62,14 @@ def print_judge_details(report: Report) -> None:
 
 
 def print_plan(plan: Plan) -> None:
-    """Print the plan of a dry run, and how to learn its cost where that is not known."""
+    """Print the plan of a dry run, and how to give a price that is missing."""
     print(plan)
     print_unknown_cost(plan)
 
 
-def print_unknown_cost(plan: Plan) -> None:
-    """Print how to learn the cost where a price is missing."""
-    if line := plan.unknown("give --price IN,OUT (per million tokens)"):
+def print_unknown_cost(plan: Plan, price_hint: str = PRICE_OPTION) -> None:
+    """Print how to give the prices that are missing, if any."""
+    if line := plan.unknown(price_hint):
         print(line)
 
 
@@ -103,7 +104,7 @@ def print_runs(
     names: list[str] | None = None,
     per_query: bool = False,
 ) -> None:
-    """Print the reports of runs, several as one table, and write each into a folder of its own where asked."""
+    """Print the reports of runs, several as one table, and write each into its own folder if ``out`` is given."""
     from ..render.files import write
     from ..render.formats import estimates_csv, printed, scores_csv
 
@@ -124,7 +125,7 @@ def print_runs(
 
 
 def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
-    """One table of all runs, and under it what was met while reading each."""
+    """Print one table of all runs, and under it the warnings of each."""
     from ..render.latex import latex_table
     from ..render.line_up import FOOT, table
     from ..render.markdown import markdown_table

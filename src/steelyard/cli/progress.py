@@ -33,12 +33,17 @@ class Progress:
     def __init__(self, total: int | None = None) -> None:
         self.total = total
         self.terminal = sys.stderr.isatty()
-        self.started = time.monotonic()
-        self.printed = self.started + QUIET_FOR - EVERY if not self.terminal else 0.0
         self.wrote = False
         self.unsaid: Count | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self.started = time.monotonic()
+        self.printed = self.started + QUIET_FOR - EVERY if not self.terminal else 0.0
 
     def __enter__(self) -> Progress:
+        """Start the clock: the time for reading and planning before the work does not count."""
+        self._start()
         return self
 
     def __exit__(

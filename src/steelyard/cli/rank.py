@@ -71,7 +71,7 @@ def rank(
     check_format(output_format, FORMATS)
     check_range("precision", precision, 0, 17)
     check_range("buckets", buckets, 1)
-    job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=False)
+    job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, split_only=False)
     as_trec = output_format == "trec_eval"
     if as_trec:
         compat = "trec_eval"

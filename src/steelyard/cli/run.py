@@ -6,18 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..core.errors import InputError
 from .app import app
 from .job_options import Job
-from .output import check_format, print_outcome
+from .output import PRICE_SETTING, check_format, print_outcome, print_unknown_cost
 from .progress import Progress, lasting
-
-if TYPE_CHECKING:
-    from ..evaluate.plan import Plan
 
 FORMATS = ("table", "json", "md", "latex", "csv")
 
@@ -29,72 +26,70 @@ def run(
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
     scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
     concurrency: Annotated[
-        int | None, typer.Option(help="Calls at once, at most, of each worker (default: the configuration's workers).")
+        int | None,
+        typer.Option(help="Largest number of parallel calls of each worker (default: from the configuration)."),
     ] = None,
     rate: Annotated[
-        list[str] | None, typer.Option("--rate", help="ENDPOINT=250/s: calls a second, at most; may be repeated.")
+        list[str] | None, typer.Option("--rate", help="ENDPOINT=250/s: most calls per second; may be repeated.")
     ] = None,
     job: Annotated[
-        str | None, typer.Option(help="Run in parts that are kept here: a folder, or a URL that fsspec knows.")
+        str | None, typer.Option(help="Run as a job in parts in this folder, or at this URL that fsspec knows.")
     ] = None,
     buckets: Annotated[
-        int | None, typer.Option(help="Parts of a job (default: one for every 200 samples, at most 1024).")
+        int | None, typer.Option(help="Number of parts of a job (default: one per 200 samples, at most 1024).")
     ] = None,
-    part: Annotated[str | None, typer.Option(help="I/N: do the I-th of N shares of the parts, from 1 on.")] = None,
+    part: Annotated[str | None, typer.Option(help="I/N: run the I-th of N shares of the parts, from 1 on.")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="ray (this machine) or ray:ADDRESS (auto, HOST:PORT, ray://HOST:PORT).")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Workers of a cluster (default: one a processor).")] = None,
-    plan_only: Annotated[bool, typer.Option("--plan", help="Split the samples into parts, and stop.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Workers of a cluster (default: one per processor).")] = None,
+    split_only: Annotated[bool, typer.Option("--split-only", help="Split the samples into parts, and stop.")] = False,
 ) -> int:
-    """Run what a configuration says, at once or as a job in parts.
+    """Run a configuration, at once or as a job in parts.
 
-    A job goes on where it was left, and tries again what failed for a while. Exit codes: 0 good, 1 could not run, 2 a
+    The same command resumes a job and retries its temporary failures. Exit codes: 0 good, 1 could not run, 2 a
     threshold was missed, 3 too much failed.
     """
     from ..models.rate_limits import rates_of
     from ..runs.config import read_config, read_plain
-    from ..runs.run_config import duration, endpoints_in, plan, scorer_of
-    from ..runs.run_config import run as weigh
+    from ..runs.run_config import ConfiguredRun, duration, endpoints_in
     from ..runs.system_config import has_systems
 
     check_format(output_format, FORMATS)
-    job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, plan_only=plan_only)
+    job_options = Job(job, buckets=buckets, part=part, cluster=cluster, workers=workers, split_only=split_only)
     if has_systems(read_plain(config)):
         if job is not None or rate:
             raise InputError("--job and --rate are for a configuration of samples, not of systems", path=config)
         with _in(config):
             return _run_systems(config, output_format, dry_run=dry_run)
     read = read_config(config)
-    with _in(config):
-        scorer_of(read)
-    base = config.resolve().parent
-    rates = rates_of(rate or (), endpoints_in(read) if rate else {})
     if concurrency is not None:
-        read.workers = concurrency
-    if dry_run or job is None:
-        planned = plan(read, base=base, job=job is not None)
-        print(planned, file=sys.stdout if dry_run else sys.stderr)
-        if rates:
-            print(
-                f"at these rates {lasting(duration(planned, read, rates))} at least",
-                file=sys.stdout if dry_run else sys.stderr,
-            )
-        if dry_run and job is not None:
-            print("for the whole job: replies that its parts hold are not asked for again, equal questions once a part")
-        if dry_run:
-            _say_unknown(planned)
-            return 0
-    if job is not None:
-        return job_options.run(read, base=base, rates=rates, output_format=output_format, scale=scale)
-    with Progress() as progress:
-        outcome = weigh(read, base=base, rates=rates, progress=progress)
+        read.concurrency = concurrency
+    base = config.resolve().parent
+    with _in(config):
+        rates = rates_of(rate or (), endpoints_in(read) if rate else {})
+        if job is not None and not dry_run:
+            return job_options.run(read, base=base, rates=rates, output_format=output_format, scale=scale)
+        progress = Progress()
+        configured = ConfiguredRun(read, base=base, rates=rates, progress=progress, job=job is not None)
+    plan = configured.plan()
+    channel = sys.stdout if dry_run else sys.stderr
+    print(plan, file=channel)
+    if rates:
+        print(f"at these rates {lasting(duration(plan, read, rates))} at least", file=channel)
+    if dry_run:
+        if job is not None:
+            print("for the whole job: replies in its ledgers are not requested again, equal requests once per part")
+        print_unknown_cost(plan, PRICE_SETTING)
+        return 0
+    with progress:
+        outcome = configured.run()
     return print_outcome(outcome, output_format, scale=scale)
 
 
 @contextmanager
 def _in(config: Path) -> Iterator[None]:
-    """Errors about a setting name the file that it stands in."""
+    """Add the path of the configuration to errors about a setting."""
     try:
         yield
     except InputError as error:
@@ -103,14 +98,8 @@ def _in(config: Path) -> Iterator[None]:
         raise
 
 
-def _say_unknown(planned: Plan) -> None:
-    """Say where a price is missing, and how the configuration names one."""
-    if line := planned.unknown("give the judge's price per million tokens, as in judge: {model: …, price: [in, out]}"):
-        print(line)
-
-
 def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
-    """Several systems, or one with several settings: a table of all, what each took, and every rule's verdict."""
+    """Run several systems, or one with several settings: a table of all, their usage, and every rule's verdict."""
     from ..render.formats import estimates_csv
     from ..render.systems import side_by_side
     from ..reports.gate import exit_code
@@ -122,21 +111,21 @@ def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     read = read_systems_config(config)
     base = config.resolve().parent
     if dry_run:
-        planned = plan_systems(read, base=base)
-        print(planned)
-        _say_unknown(planned.total)
+        plan = plan_systems(read, base=base)
+        print(plan)
+        print_unknown_cost(plan.total, PRICE_SETTING)
     if any(isinstance(one, Bm25) for one in read.systems.values()):
         bm25.library()
     if dry_run:
         return 0
     with Progress() as progress:
-        found = run_systems(read, base=base, progress=progress)
+        outcome = run_systems(read, base=base, progress=progress)
     if output_format == "csv":
-        print(estimates_csv(found.reports), end="")
+        print(estimates_csv(outcome.reports), end="")
     elif output_format == "json":
-        print("[" + ",\n".join(report.to_json().decode().rstrip("\n") for report in found.reports) + "]")
+        print("[" + ",\n".join(report.to_json().decode().rstrip("\n") for report in outcome.reports) + "]")
     else:
-        print(side_by_side(found.reports, found.places, output_format))
-    for rule in found.rules:
+        print(side_by_side(outcome.reports, outcome.places, output_format))
+    for rule in outcome.rules:
         print(rule, file=sys.stdout if output_format == "table" else sys.stderr)
-    return exit_code(found.rules)
+    return exit_code(outcome.rules)

@@ -67,7 +67,7 @@ def synth(
         if model is None:
             print("0 calls: no model is asked")
             return 0
-        plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger)
+        plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger).usage
         cost = "" if plan.cost is None else f", about {plan.cost:.4f}"
         print(
             f"about {pluralize(plan.calls, 'call')} ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt"

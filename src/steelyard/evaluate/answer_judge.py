@@ -14,11 +14,11 @@ MEASURES = {
     "relevance": "judged.answer_relevancy",
     "correctness": "judged.answer_correctness",
 }
-"""Which judged metrics a language model gives its three numbers by."""
+"""The judged metrics by which a language model gives its three numbers."""
 
 
 class AnswerJudge:
-    """A language model as a judge of single answers: it has ``judge(JudgeInput)`` as every judge has.
+    """A language model as a judge of single answers, with the method ``judge(JudgeInput)`` of every judge.
 
     ``judge`` is an ``LLMJudge`` or its spelling. ``embedder`` measures relevance (default: the embedder of the judge).
     """
@@ -30,7 +30,7 @@ class AnswerJudge:
     def judge(self, case: JudgeInput, /) -> AnswerQuality:
         """The quality of one answer by the metrics judged.faithfulness, answer_relevancy and answer_correctness.
 
-        A number that is undefined is None, and the comment says why. Raises AskFailed where a metric failed.
+        A number that is undefined is None, and the comment gives the reason. Raises AskFailed if a metric failed.
         """
         return _quality(case, self.model, self.embedder)
 
@@ -46,16 +46,16 @@ def _quality(case: JudgeInput, judge: LLMJudge, embedder: Embedder | str) -> Ans
         reference=case.reference,
     )
     report = evaluate_rag([sample], metrics=list(MEASURES.values()), judge=judge, embedder=embedder)
-    found: dict[str, float | None] = {}
-    said = []
+    values: dict[str, float | None] = {}
+    reasons = []
     for name, (label, column) in zip(MEASURES, report.columns.items(), strict=True):
         score = report.score(0, label)
         if 0 in column.failed:
             raise AskFailed("metric_failed", f"{name}: {score.reason}")
-        found[name] = score.value
+        values[name] = score.value
         if score.value is None:
-            said.append(f"{name}: {score.reason}")
-    return AnswerQuality(found["faithfulness"], found["relevance"], found["correctness"], "; ".join(said))
+            reasons.append(f"{name}: {score.reason}")
+    return AnswerQuality(values["faithfulness"], values["relevance"], values["correctness"], "; ".join(reasons))
 
 
 class RAGEval:
@@ -69,7 +69,7 @@ class RAGEval:
         self.judge = judge
 
     def evaluate(self, case: JudgeInput) -> AnswerQuality:
-        """The judge's word on one answer; BadReply where it is no AnswerQuality or out of range.
+        """The judge's scores of one answer; BadReply if they are no AnswerQuality or out of range.
 
         >>> from steelyard import OverlapJudge
         >>> RAGEval(OverlapJudge()).evaluate(JudgeInput("Who?", "Ada wrote it.", "Ada wrote it.", "Ada")).faithfulness

@@ -1,26 +1,27 @@
-"""Weigh answers: samples in, a report out."""
+"""Score RAG answers: samples in, a report out."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..core.errors import InputError
 from ..core.records import Sample, Score
 from ..io.samples import read_samples
 from ..metrics.registry import Metric
-from ..reports.provenance import stamp
+from ..models.run_options import DEFAULT_OPTIONS, RunOptions
 from ..reports.report import Report
-from .plan import Plan, plan_of
-from .scorer import Scorer
+from .plan import Plan
+from .scorer import Scorer, check_samples
 
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
     from ..models.engine import Progress
     from ..models.judge import LLMJudge
+    from .jury import JuryScorer
+
+    Judges: TypeAlias = LLMJudge | str | Sequence[LLMJudge | str] | None
 
 DEFAULT_METRICS = ("exact_match", "token_f1", "context_recall", "context_precision", "non_empty_rate")
 
@@ -29,7 +30,7 @@ def evaluate_rag(
     samples: object,
     *,
     metrics: Iterable[str | Metric | object] = DEFAULT_METRICS,
-    judge: LLMJudge | str | None = None,
+    judge: Judges = None,
     embedder: Embedder | str | None = None,
     fields: Mapping[str, str] | None = None,
     thresholds: Mapping[str, float] | None = None,
@@ -54,12 +55,13 @@ def evaluate_rag(
 
     ``samples`` are paths (JSONL, JSON, CSV, Parquet), samples, mappings or a DataFrame; ``fields`` says which column
     fills which field. ``metrics`` are names, ``file.py:name``, metrics, or objects with
-    ``calculate_metric_scores``. A quantity that has two ways is judged if there is a ``judge`` and lexical if not.
-    ``by`` slices by tags, ``cluster`` resamples whole groups of a tag, ``repeats`` asks a judge several times.
-    ``rates`` are calls a second, at most, by the address of an endpoint.
+    ``calculate_metric_scores``. A metric that has a lexical and a judged form is judged if there is a ``judge`` and
+    lexical if not. Several judges are a jury: the report holds the mean of their scores (``evaluate_by_jury`` combines
+    them by other rules). ``by`` slices by tags, ``cluster`` resamples whole groups of a tag, ``repeats`` calls a judge
+    several times for each score. ``rates`` are calls a second, at most, by the address of an endpoint.
 
-    Raises InputError (a ValueError) for an unknown metric, bad input or no samples. A rule that fails ends as one
-    failed cell with its reason, unless ``strict``.
+    Raises InputError (a ValueError) for an unknown metric, bad input or no samples. A rule that fails leaves one failed
+    cell with its reason; with ``strict`` its error is raised.
 
     >>> report = evaluate_rag(
     ...     [{"question": "Capital?", "answer": "Paris!", "ground_truth": "paris", "contexts": ["It is Paris."]}],
@@ -68,66 +70,87 @@ def evaluate_rag(
     >>> report.metrics
     {'exact_match': 1.0, 'context_recall': 1.0}
     """
-    started = time.time()
-    rows = read_samples(samples, fields=fields, encoding=encoding)
-    if not rows:
-        raise InputError("no samples: the input is empty")
-    weighing = Scorer(
+    rows = check_samples(read_samples(samples, fields=fields, encoding=encoding))
+    scorer = scorer_of(
         metrics,
         judge=judge,
         embedder=embedder,
         thresholds=thresholds,
         by=by,
         cluster=cluster,
-        repeats=repeats,
-        confidence=confidence,
-        seed=seed,
-    )
-    judging = None
-    if weighing.judged:
-        from ..models.rate_limits import RateLimiter
-        from .judged_scorer import JudgedScorer
-
-        judging = JudgedScorer(
-            judge=judge,
-            embedder=embedder,
-            ledger=ledger,
+        options=RunOptions(
             concurrency=concurrency,
             repeats=repeats,
             budget=budget,
             max_calls=max_calls,
+            ledger=ledger,
             offline=offline,
             strict=strict,
-            paces={url: RateLimiter(rate) for url, rate in (rates or {}).items()},
+            rates=rates or {},
+            confidence=confidence,
+            seed=seed,
             progress=progress,
-        )
-    columns = weighing.columns(rows, judging, strict=strict)
-    report = weighing.report(rows, columns, name=name, dataset=dataset or _name_of(samples))
-    if judging is not None:
-        report.usage, report.warnings = judging.usage, judging.warnings
-        report.run["ledger"] = judging.ledger
-    report.run |= stamp(started)
-    return report
+        ),
+    )
+    return scorer.run(rows, name=name, dataset=dataset or _name_of(samples))
 
 
 def plan_rag(
     samples: object,
     *,
     metrics: Iterable[str | Metric | object] = DEFAULT_METRICS,
-    judge: LLMJudge | str | None = None,
+    judge: Judges = None,
     embedder: Embedder | str | None = None,
     fields: Mapping[str, str] | None = None,
     ledger: str | Path | None = None,
     repeats: int = 1,
 ) -> Plan:
-    """What ``evaluate_rag`` would do: metric by rows, skips with reasons, calls, tokens and cost. Nothing is asked."""
+    """The plan of ``evaluate_rag``: rows by metric, skipped rows with reasons, calls, tokens and cost. No call is
+    made."""
     rows = read_samples(samples, fields=fields)
-    asked = Scorer(metrics, judge=judge, embedder=embedder, repeats=repeats).asked
-    if judge is None and embedder is None:
-        return Plan(plan_of(asked, rows))
-    from .judged_scorer import JudgedScorer
+    return scorer_of(metrics, judge=judge, embedder=embedder, options=RunOptions(ledger=ledger, repeats=repeats)).plan(
+        rows
+    )
 
-    return JudgedScorer(judge=judge, embedder=embedder, ledger=ledger, repeats=repeats).plan(asked, rows)
+
+def scorer_of(
+    metrics: Iterable[str | Metric | object],
+    *,
+    judge: Judges = None,
+    aggregate: str = "mean",
+    embedder: Embedder | str | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    pass_rates: Mapping[str, float] | None = None,
+    by: str | Sequence[str] | None = None,
+    cluster: str | None = None,
+    options: RunOptions = DEFAULT_OPTIONS,
+) -> Scorer | JuryScorer:
+    """A ``Scorer`` with at most one judge, or a ``JuryScorer`` with several, whose scores ``aggregate`` combines."""
+    judges = [judge] if not isinstance(judge, Sequence) or isinstance(judge, str) else judge
+    if len(judges) < 2:
+        return Scorer(
+            metrics,
+            judge=judges[0] if judges else None,
+            embedder=embedder,
+            thresholds=thresholds,
+            pass_rates=pass_rates,
+            by=by,
+            cluster=cluster,
+            options=options,
+        )
+    from .jury import JuryScorer
+
+    return JuryScorer(
+        metrics,
+        [one for one in judges if one is not None],
+        rule=aggregate,
+        embedder=embedder,
+        thresholds=thresholds,
+        pass_rates=pass_rates,
+        by=by,
+        cluster=cluster,
+        options=options,
+    )
 
 
 def aevaluate_rag(samples: object, **options: object) -> Awaitable[Report]:
@@ -144,7 +167,7 @@ def score(
     threshold: float | None = None,
     ledger: str | Path | None = None,
 ) -> Score:
-    """One metric on one sample: value, status, reason, evidence.
+    """Score one sample with one metric: value, status, reason, evidence.
 
     >>> score({"response": "Paris", "reference": "paris"}, "exact_match", threshold=0.5).passed
     True

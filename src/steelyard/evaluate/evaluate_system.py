@@ -20,7 +20,8 @@ from ..io.ir_datasets import collection_name
 from ..io.samples import read_samples
 from ..metrics.registry import Metric
 from ..models.budget import SharedBudget
-from ..models.ledger import Ledger
+from ..models.ledger import MEMORY, Ledger
+from ..models.run_options import RunOptions
 from ..reports.estimates import clusters_of, pool_report
 from ..reports.provenance import DatasetNote, stamp
 from ..reports.report import Report
@@ -203,12 +204,9 @@ def check_metrics(
     thresholds: Mapping[str, float] | None = None,
     budget: float | None = None,
 ) -> None:
-    """Whether metrics can be measured at all, before a system is asked anything."""
-    weighing = Scorer(metrics, judge=judge, embedder=embedder, thresholds=thresholds)
-    if weighing.judged:
-        from .judged_scorer import JudgedScorer
-
-        JudgedScorer(judge=judge, embedder=embedder, ledger=":memory:", budget=budget).columns(weighing.judged, [])
+    """InputError if the metrics cannot be measured at all, before the first call of a system."""
+    options = RunOptions(ledger=MEMORY, budget=budget)
+    Scorer(metrics, judge=judge, embedder=embedder, thresholds=thresholds, options=options).check()
 
 
 def score_collected(collected: CollectedOutputs, metrics: Sequence[object], **options: object) -> Report:

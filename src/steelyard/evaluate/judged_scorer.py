@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -15,21 +15,19 @@ from ..core.errors import AskFailed, BadReply, InputError, reason_of
 from ..core.records import Json, Sample, Undefined, Usage, Value
 from ..core.requests import Flow
 from ..metrics.lookup import RequestedMetric
-from ..models.cost_estimate import CostEstimate
+from ..models.budget import SharedBudget
 from ..models.embedder import Embedder, embedder_of
 from ..models.engine import Cell, Engine, Result
 from ..models.judge import LLMJudge, judge_of
-from ..models.ledger import ReplyStore, ledger_path
-from ..models.rate_limits import PermitSource
+from ..models.ledger import ledger_path
+from ..models.rate_limits import PermitSource, RateLimiter
+from ..models.run_options import DEFAULT_OPTIONS, RunOptions
 from ..stats.pooling import Column
 from .plan import Asking, Plan, absent, plan_of
 
-if TYPE_CHECKING:
-    from ..models.engine import Progress
-
 
 class Key(NamedTuple):
-    """A cell's place: which metric, which sample, which repeat."""
+    """The position of a cell: the numbers of its metric, its sample and its repeat."""
 
     metric: int
     row: int
@@ -37,51 +35,53 @@ class Key(NamedTuple):
 
 
 class JudgedScorer:
-    """One engine and what it is asked: keeps the usage and the notes of a run."""
+    """One engine with a judge, an embedder and the options of a run; holds the usage and the warnings of the run.
+
+    ``paces`` limit the rate of calls by address (default: made from the rates of the options).
+    """
 
     def __init__(
         self,
         *,
         judge: LLMJudge | str | None,
         embedder: Embedder | str | None,
-        ledger: ReplyStore | str | Path | None = None,
-        concurrency: int = 16,
-        repeats: int = 1,
-        budget: float | None = None,
-        max_calls: int | None = None,
-        offline: bool = False,
-        strict: bool = False,
+        options: RunOptions = DEFAULT_OPTIONS,
         paces: Mapping[str, PermitSource] | None = None,
-        progress: Progress | None = None,
     ) -> None:
-        if repeats < 1:
-            raise InputError(f"repeats must be at least 1, not {repeats}")
+        if options.repeats < 1:
+            raise InputError(f"repeats must be at least 1, not {options.repeats}")
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
-        self.repeats, self.strict = repeats, strict
+        self.options, self.repeats = options, options.repeats
         self.usage, self.warnings = Usage(), list[str]()
+        ledger = options.ledger
         self.ledger = str(ledger_path(ledger)) if ledger is None or isinstance(ledger, str | Path) else ""
         self._engine = Engine(
             self.judge,
             self.embedder,
             ledger=ledger,
-            concurrency=concurrency,
-            budget=budget,
-            max_calls=max_calls,
-            offline=offline,
-            paces=paces,
-            progress=progress,
+            concurrency=options.concurrency,
+            offline=options.offline,
+            paces={url: RateLimiter(rate) for url, rate in options.rates.items()} if paces is None else paces,
+            progress=options.progress,
         )
 
-    def columns(self, asked: Sequence[RequestedMetric], rows: Sequence[Sample]) -> dict[str, Column]:
-        """Score every metric on every sample; a failure is one cell and never touches another."""
+    def columns(
+        self, asked: Sequence[RequestedMetric], rows: Sequence[Sample], *, allowance: SharedBudget | None = None
+    ) -> dict[str, Column]:
+        """Score every metric on every sample; a failure is one cell and never touches another.
+
+        ``allowance`` is what this run may spend (default: the limits of the options).
+        """
+        limits = SharedBudget(self.options.budget, self.options.max_calls) if allowance is None else allowance
+        self._engine.limit(limits.budget, limits.max_calls)
         self._check(asked)
         columns = [Column(np.full(len(rows), math.nan)) for _ in asked]
         waiting: dict[tuple[int, int], list[Result | None]] = {}
         for result in self._engine.run(self._cells(asked, rows, columns)):
             key = result.key
             assert isinstance(key, Key)
-            if self.strict and result.error is not None:
+            if self.options.strict and result.error is not None:
                 raise result.error
             draws = waiting.setdefault((key.metric, key.row), [None] * self.repeats)
             draws[key.repeat] = result
@@ -93,7 +93,7 @@ class JudgedScorer:
         return {one.label: column for one, column in zip(asked, columns, strict=True)}
 
     def plan(self, asked: Sequence[RequestedMetric], rows: Sequence[Sample]) -> Plan:
-        """What ``columns`` would ask, without asking."""
+        """The plan of ``columns``: no call is made."""
         judged = [one for one in asked if one.metric.kind == "judged"]
         if not judged:
             return Plan(plan_of(asked, rows))
@@ -104,28 +104,20 @@ class JudgedScorer:
             (judged[key.metric].label, key.row): reason for key, reason in cost.skipped.items() if isinstance(key, Key)
         }
         return Plan(
-            plan_of(asked, rows, skipped),
-            cost.calls,
-            cost.cached,
-            cost.prompt_tokens,
-            cost.completion_tokens,
-            cost.embedded,
-            cost.cost,
-            unpriced=self._unpriced(cost),
-            unbounded=cost.unbounded,
+            plan_of(asked, rows, skipped), cost.usage, unpriced=self._unpriced(cost.usage), unbounded=cost.unbounded
         )
 
-    def _unpriced(self, cost: CostEstimate) -> frozenset[Asking]:
-        """Who would be asked at a price that is not known."""
+    def _unpriced(self, usage: Usage) -> frozenset[Asking]:
+        """The models that would be called at an unknown price."""
         unknown: set[Asking] = set()
-        if cost.calls and self.judge is not None and self.judge.costs_unknown:
+        if usage.calls and self.judge is not None and self.judge.costs_unknown:
             unknown.add("judge")
-        if cost.embedded and self.embedder is not None and self.embedder.costs_unknown:
+        if usage.embedded and self.embedder is not None and self.embedder.costs_unknown:
             unknown.add("embedder")
         return frozenset(unknown)
 
     def _check(self, asked: Sequence[RequestedMetric]) -> None:
-        """Whether there is somebody to ask, before the first request."""
+        """InputError if a metric needs a judge or an embedder that is missing, before the first request."""
         for one in asked:
             if one.metric.way == "judged" and self.judge is None:
                 raise InputError(f"{one.label} [judged] needs a judge, such as --judge openai:gpt-4o-mini (judge=)")
@@ -138,7 +130,7 @@ class JudgedScorer:
     def _cells(
         self, asked: Sequence[RequestedMetric], rows: Sequence[Sample], columns: Sequence[Column]
     ) -> Iterator[Cell]:
-        """Sample by sample, so that metrics which ask the same of a sample ask it at the same time."""
+        """The cells, sample by sample: metrics with equal requests about a sample then make them at the same time."""
         for row, sample in enumerate(rows):
             for at, one in enumerate(asked):
                 if reason := absent(one, sample):
@@ -150,12 +142,12 @@ class JudgedScorer:
 
 
 def usage_of(columns: Iterable[Column]) -> Usage:
-    """What all cells used. It is summed row by row, so that costs come out equal however the cells came in."""
+    """The usage of all cells, summed row by row: the cost is then the same in whatever order the cells finished."""
     return sum((column.usage[row] for column in columns for row in sorted(column.usage)), Usage())
 
 
 def _settle(column: Column, row: int, draws: Sequence[Result]) -> None:
-    """Put the draws of one cell into its column: their mean, or why there is none."""
+    """Put the draws of one cell into its column: their mean, or the reason why there is none."""
     usage, requests = Usage(), list[str]()
     for draw in draws:
         usage += draw.usage

@@ -1,4 +1,4 @@
-"""What a run will do, before it does it: metric by rows, with the reason for every row left out."""
+"""The plan of a run: on how many samples each metric runs, why not on the others, and the estimated cost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from ..core.records import Sample
+from ..core.records import Sample, Usage
 from ..core.wording import pluralize
 from ..metrics.lookup import RequestedMetric
 
 Asking = Literal["judge", "answerer", "embedder"]
-"""Who is asked for something that costs."""
+"""The kinds of model that a run calls and pays for."""
 
-_REMEDIES = {
+_PRICE_HINTS = {
     "answerer": "give the answerer's price per million tokens in its model (openai:MODEL#price=0.15,0.6, or"
     " http://HOST/v1#MODEL&price=0.15,0.6)",
     "embedder": "give the embedder's price per million tokens in its name (openai:MODEL#price=0.02, or"
@@ -24,7 +24,7 @@ _REMEDIES = {
 
 
 class PlanLine(Struct, frozen=True):
-    """One metric: on how many rows it runs, and why not on the others."""
+    """One metric: on how many rows it runs, and the reasons why it skips the others."""
 
     metric: str
     way: str
@@ -32,56 +32,61 @@ class PlanLine(Struct, frozen=True):
     skipped: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        left_out = "; ".join(f"{count} skipped: {reason}" for reason, count in self.skipped.items())
-        return f"{self.metric} [{self.way}] on {pluralize(self.rows, 'row')}" + (f" ({left_out})" if left_out else "")
+        skipped = "; ".join(f"{count} skipped: {reason}" for reason, count in self.skipped.items())
+        return f"{self.metric} [{self.way}] on {pluralize(self.rows, 'row')}" + (f" ({skipped})" if skipped else "")
 
 
 class Plan(Struct, frozen=True):
-    """The lines of a plan, and what it would cost where somebody is asked; ``unpriced`` are those without a price,
-    ``endless`` the cells whose rule may ask on and on."""
+    """The lines of a plan, and the estimated usage of the models that it calls.
+
+    ``unpriced`` are the models without a price; ``unbounded`` counts the cells whose rule may make any number of
+    requests.
+    """
 
     lines: list[PlanLine]
-    calls: int = 0
-    cached: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    embedded: int = 0
-    cost: float | None = None
+    usage: Usage = Usage()
     unpriced: frozenset[Asking] = frozenset()
     unbounded: int = 0
 
-    def unknown(self, remedy: str) -> str:
-        """A line that says that the cost is not known, or not all of it, and what to do about it; empty where it is.
+    def __add__(self, other: Plan) -> Plan:
+        """Both plans in one: the lines of the first, the usage of both."""
+        return Plan(
+            self.lines, self.usage + other.usage, self.unpriced | other.unpriced, self.unbounded + other.unbounded
+        )
 
-        ``remedy`` is how the price of the judge is given.
+    def unknown(self, hint: str) -> str:
+        """A line that says which prices are missing and how to give them; empty if the cost is known.
+
+        ``hint`` says how to give the price of the judge.
         """
-        remedies = [words for one, words in {"judge": remedy, **_REMEDIES}.items() if one in self.unpriced]
-        if not remedies:
+        hints = [words for one, words in {"judge": hint, **_PRICE_HINTS}.items() if one in self.unpriced]
+        if not hints:
             return ""
-        return f"cost unknown{'' if self.cost is None else ' in part'}: {'; '.join(remedies)}"
+        return f"cost unknown{'' if self.usage.cost is None else ' in part'}: {'; '.join(hints)}"
 
     def __str__(self) -> str:
         text = "\n".join(map(str, self.lines))
-        if self.calls or self.cached:
+        use = self.usage
+        if use.calls or use.cached:
             least = "at least " if self.unpriced else ""
-            price = "" if self.cost is None else f", {least}about {self.cost:.4f}"
-            calls = pluralize(self.calls, "call")
-            least_of_all = "at least" if self.unbounded else "about"
+            price = "" if use.cost is None else f", {least}about {use.cost:.4f}"
+            calls = pluralize(use.calls, "call")
+            at_least = "at least" if self.unbounded else "about"
             text += (
-                f"\n{least_of_all} {calls} ({self.cached} more are in the ledger), {self.prompt_tokens} prompt and"
-                f" {self.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
+                f"\n{at_least} {calls} ({use.cached} more are in the ledger), {use.prompt_tokens} prompt and"
+                f" {use.completion_tokens} completion tokens{price}; an estimate, as the replies are not known"
             )
         if self.unbounded:
-            cells = pluralize(self.unbounded, "cell asks", "cells ask")
-            text += f"\n{cells} until a reply pleases the rule: how often is not known"
+            cells = pluralize(self.unbounded, "cell repeats a request", "cells repeat a request")
+            text += f"\n{cells} until the rule accepts the reply: the number of calls is not known"
         return text
 
 
 def absent(asked: RequestedMetric, sample: Sample) -> str | None:
-    """Why a metric cannot run on a sample; None where it can.
+    """The reason why a metric cannot run on a sample; None if it can.
 
-    Lexical metrics lack only what is absent: a blank response or an empty list of contexts is a real, bad output.
-    A judge is not asked about blank text either.
+    A lexical metric skips a sample only if a field is absent: a blank response or an empty list of contexts is a real,
+    bad output. A judged metric skips blank text too.
     """
     for need in asked.metric.needs:
         value = getattr(sample, need, None)
@@ -101,8 +106,8 @@ def _blank(value: object) -> bool:
 def plan_of(
     asked: Sequence[RequestedMetric], samples: Sequence[Sample], by_rule: Mapping[tuple[str, int], str] | None = None
 ) -> list[PlanLine]:
-    """The plan without its cost. ``by_rule`` says, by label and row, what a rule leaves out by itself: what it needs
-    may depend on how it is set."""
+    """The lines of a plan. ``by_rule`` holds, by label and row, the reasons of samples that a rule itself leaves out:
+    the fields that it needs may depend on its parameters."""
     lines = []
     for one in asked:
         skipped = Counter(

@@ -1,17 +1,18 @@
-"""What samples are weighed on: their cells, and the report that cells make.
+"""From samples to a report: a ``Scorer`` holds the metrics and options of a run, plans it and makes its report.
 
-Rules of this file: ``columns`` scores samples one by one, so that any part of them gives the same cells as all of them
-at once; ``report`` does what needs all of them (ranking metrics, batch metrics, estimates, intervals). A run of one
-process calls one after the other; a job scores its parts anywhere and makes one report of them.
+Rules of this file: ``columns`` scores samples one by one, so that the cells of any part of them are those of all of
+them at once; ``report`` does the work that needs all samples (ranking metrics, batch metrics, estimates, intervals). A
+run in one process calls one after the other; a job scores its parts anywhere and makes one report of their cells.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,13 +24,15 @@ from ..core.requests import outcome
 from ..core.wording import pluralize
 from ..datasets.dataset import digest_of
 from ..metrics.batch import COLUMNS
-from ..metrics.lookup import RequestedMetric, check_threshold, get_metric, requested_metrics
+from ..metrics.lookup import RequestedMetric, check_threshold, requested_metrics
 from ..metrics.registry import Metric
+from ..models.run_options import DEFAULT_OPTIONS, RunOptions
 from ..reports.estimates import clusters_of, pool_report
-from ..reports.provenance import DatasetNote, MetricNote, versions
+from ..reports.metric_identity import find_label
+from ..reports.provenance import DatasetNote, MetricNote, stamp, versions
 from ..reports.report import Report
 from ..stats.pooling import Column, estimate
-from .plan import absent
+from .plan import Plan, absent, plan_of
 
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
@@ -38,12 +41,22 @@ if TYPE_CHECKING:
 
 DEFAULT_THRESHOLD = 0.5
 _BLOCK = 32
-"""Samples that all metrics see before the next ones: few enough that what one metric has read of a text, the next
-remembers."""
+"""Samples that all metrics score before the next ones: few enough that a text which one metric has split is still in
+the memory of the next."""
 
 
 class Scorer:
-    """Metrics with their limits, who is asked, and how scores are pooled: all that a report needs besides samples."""
+    """The metrics of a run with their limits, its models and options: all that a report needs besides samples.
+
+    ``thresholds`` and ``pass_rates`` are limits by metric; ``by`` names the tags of slices, ``cluster`` the tag whose
+    samples are resampled together. Raises InputError for an unknown metric, or a limit on none of the metrics.
+
+    >>> scorer = Scorer(["exact_match"])
+    >>> print(scorer.plan([Sample(id="q", response="Paris", reference="paris")]))
+    exact_match [lexical] on 1 row
+    >>> scorer.run([Sample(id="q", response="Paris", reference="paris")]).metrics
+    {'exact_match': 1.0}
+    """
 
     def __init__(
         self,
@@ -55,71 +68,108 @@ class Scorer:
         pass_rates: Mapping[str, float] | None = None,
         by: str | Sequence[str] | None = None,
         cluster: str | None = None,
-        repeats: int = 1,
-        confidence: float = 0.95,
-        seed: int = 0,
+        options: RunOptions = DEFAULT_OPTIONS,
     ) -> None:
         _check_judge(judge)
-        named, self.whole = sorted_out(metrics)
-        self.asked = requested_metrics(named, judged=judge is not None)
-        if not self.asked and not self.whole:
-            raise InputError("no metrics asked for")
+        named, self.batch = split_batch_metrics(metrics)
+        self.requested = requested_metrics(named, judged=judge is not None)
+        if not self.requested and not self.batch:
+            raise InputError("no metrics requested")
         self.limits = {self._label(label): check_threshold(label, value) for label, value in (thresholds or {}).items()}
         self._check_labels("threshold", self.limits)
         self._check_rates({self._label(label): rate for label, rate in (pass_rates or {}).items()})
-        self.judge, self.embedder, self.repeats = judge, embedder, repeats
-        self.by, self.cluster, self.confidence, self.seed = by, cluster, confidence, seed
+        self.judge, self.embedder, self.options = judge, embedder, options
+        self.by, self.cluster = by, cluster
 
     @property
     def judged(self) -> list[RequestedMetric]:
-        """The metrics that ask a judge or an embedder."""
-        return [one for one in self.asked if one.metric.kind == "judged" or one.metric.embeds]
+        """The metrics that call a judge or an embedder."""
+        return [one for one in self.requested if one.metric.kind == "judged" or one.metric.embeds]
+
+    @cached_property
+    def judged_scorer(self) -> JudgedScorer:
+        """The engine of the run, which is made when it is first needed."""
+        from .judged_scorer import JudgedScorer
+
+        return JudgedScorer(judge=self.judge, embedder=self.embedder, options=self.options)
+
+    def check(self) -> None:
+        """InputError if no sample can be scored: a model, its key or the price for a budget is missing."""
+        if self.judged:
+            self.judged_scorer.columns(self.judged, [])
+
+    def plan(self, samples: Sequence[Sample]) -> Plan:
+        """The plan of ``run``: rows by metric, skipped rows with reasons, calls, tokens and cost. No call is made."""
+        if self.judge is None and self.embedder is None:
+            return Plan(plan_of(self.requested, samples))
+        return self.judged_scorer.plan(self.requested, samples)
+
+    def plans(self, samples: Sequence[Sample]) -> dict[str, Plan]:
+        """The plan of each judge, by its name: here there is at most one."""
+        return {"" if self.judge is None else str(self.judge): self.plan(samples)}
+
+    def run(self, samples: Sequence[Sample], *, name: str = "", dataset: str = "") -> Report:
+        """Score samples, pool the scores, and return the report. InputError if there are no samples."""
+        report = self.score(samples, name=name, dataset=dataset)
+        self.pool(report)
+        return report
+
+    def score(self, samples: Sequence[Sample], *, name: str = "", dataset: str = "") -> Report:
+        """The report of ``run`` without its estimates (but for those of batch metrics): a caller may change its
+        columns before ``pool``."""
+        started = time.time()
+        rows = check_samples(samples)
+        judged_scorer = self.judged_scorer if self.judged else None
+        report = self.unpooled(rows, self.columns(rows, judged_scorer), name=name, dataset=dataset)
+        if judged_scorer is not None:
+            report.usage, report.warnings = judged_scorer.usage, judged_scorer.warnings
+            report.run["ledger"] = judged_scorer.ledger
+        report.run |= stamp(started)
+        return report
 
     def _label(self, name: str) -> str:
-        """The label that a name means: itself, or another name of a metric that is asked for."""
-        for one in self.asked:
-            if one.label == name:
-                return name
-        for one in self.asked:
-            with suppress(InputError):
-                if get_metric(name, way=one.metric.way) == one.metric:
-                    return one.label
-        return name
+        """The label of the metric that a name means; the name itself if it means none of them."""
+        return find_label({one.label: _note(one, {}) for one in self.requested}, name) or name
 
     def _check_labels(self, what: str, labels: Iterable[str]) -> None:
-        known = [one.label for one in self.asked]
+        known = [one.label for one in self.requested]
         for label in labels:
             if label not in known:
-                raise InputError(f"{what} for {label!r}, which is not asked for (asked for: {', '.join(known)})")
+                raise InputError(f"{what} for {label!r}, which is not requested (requested: {', '.join(known)})")
 
     def _check_rates(self, rates: Mapping[str, float]) -> None:
-        """Shares of passed samples, before any work: in [0, 1], of metrics whose samples pass or do not."""
-        if not self.whole:  # the names of what a batch metric reports are not known yet
+        """InputError for a pass rate outside [0, 1], or of a metric without a threshold, before any work."""
+        if not self.batch:  # the keys that a batch metric reports are not known yet
             self._check_labels("pass rate", rates)
         for label, rate in rates.items():
             if not 0 <= rate <= 1:
                 raise InputError(f"pass rate {rate:g} for {label}: must be in [0, 1]")
-        for one in self.asked:
+        for one in self.requested:
             if one.label in rates and _note(one, self.limits).threshold is None:
                 raise InputError(f"a pass rate for {one.label} needs its threshold: --threshold {one.label}=…")
 
-    def columns(
-        self, rows: Sequence[Sample], judging: JudgedScorer | None, *, strict: bool = False
-    ) -> dict[str, Column]:
-        """The cells of all metrics that look at one sample at a time."""
+    def columns(self, rows: Sequence[Sample], judged_scorer: JudgedScorer | None) -> dict[str, Column]:
+        """The cells of all metrics that score one sample at a time; without an engine, those that need none."""
         judged = self.judged
-        alone = [one for one in self.asked if one.metric.kind != "ranking" and one not in judged]
+        alone = [one for one in self.requested if one.metric.kind != "ranking" and one not in judged]
         columns = {one.label: Column(np.full(len(rows), math.nan)) for one in alone}
         for start in range(0, len(rows), _BLOCK):
             block = range(start, min(start + _BLOCK, len(rows)))
             for one in alone:
-                _score(one, rows, block, columns[one.label], strict=strict)
-        if judging is not None and judged:
-            columns |= judging.columns(judged, rows)
+                _score(one, rows, block, columns[one.label], strict=self.options.strict)
+        if judged_scorer is not None and judged:
+            columns |= judged_scorer.columns(judged, rows)
         return columns
 
     def report(self, rows: list[Sample], columns: Mapping[str, Column], *, name: str, dataset: str) -> Report:
-        """The report that cells make."""
+        """The report of the cells, with its estimates."""
+        report = self.unpooled(rows, columns, name=name, dataset=dataset)
+        self.pool(report)
+        return report
+
+    def unpooled(self, rows: list[Sample], columns: Mapping[str, Column], *, name: str, dataset: str) -> Report:
+        """The report of the cells, with ranking and batch metrics, before its scores are pooled."""
+        options = self.options
         report = Report(
             kind="rag",
             system=name,
@@ -129,17 +179,32 @@ class Scorer:
             embedder=None if self.embedder is None else str(self.embedder),
             dataset=DatasetNote(name=dataset, digest=digest_of(rows)),
             versions=versions(),
-            policy={"repeats": self.repeats, "confidence": self.confidence, "seed": self.seed},
+            policy={"repeats": options.repeats, "confidence": options.confidence, "seed": options.seed},
         )
-        for one in self.asked:
+        for one in self.requested:
             ranking = one.metric.kind == "ranking"
             report.columns[one.label] = _ranking_column(one.metric, rows) if ranking else columns[one.label]
             report.notes[one.label] = _note(one, self.limits)
-        for metric in self.whole:
-            _add_batch(report, metric, rows, confidence=self.confidence, seed=self.seed)
-        clusters = clusters_of(report, self.cluster)
-        pool_report(report, by=self.by, clusters=clusters, confidence=self.confidence, seed=self.seed)
+        for metric in self.batch:
+            _add_batch(report, metric, rows, confidence=options.confidence, seed=options.seed)
         return report
+
+    def pool(self, report: Report) -> None:
+        """Fill in the estimates of a report, over all samples and by slice."""
+        pool_report(
+            report,
+            by=self.by,
+            clusters=clusters_of(report, self.cluster),
+            confidence=self.options.confidence,
+            seed=self.options.seed,
+        )
+
+
+def check_samples(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples as a list; InputError if there are none."""
+    if not samples:
+        raise InputError("no samples: the input is empty")
+    return list(samples)
 
 
 def _check_judge(judge: object) -> None:
@@ -147,31 +212,31 @@ def _check_judge(judge: object) -> None:
 
     if isinstance(judge, OverlapJudge):
         raise WrongType(
-            "OverlapJudge answers no prompts: ask for the lexical.* metrics (lexical.faithfulness) without a judge, or "
+            "OverlapJudge answers no prompts: request the lexical.* metrics (lexical.faithfulness) without a judge, or "
             "give it to BenchmarkSuite.run_with_answers"
         )
 
 
-def sorted_out(metrics: Iterable[object]) -> tuple[list[str | Metric], list[object]]:
-    """Names and metrics apart from batch metrics, which score all samples at once."""
+def split_batch_metrics(metrics: Iterable[object]) -> tuple[list[str | Metric], list[object]]:
+    """The names and metrics that score samples, and the rules of batch metrics, which score all samples at once."""
     named: list[str | Metric] = []
-    whole: list[object] = []
+    batch: list[object] = []
     for one in [metrics] if isinstance(metrics, str) else metrics:
         if isinstance(one, Metric) and one.kind == "batch":
-            whole.append(one.rule)
+            batch.append(one.rule)
         elif isinstance(one, str | Metric):
             from_name = requested_metrics([one]) if isinstance(one, str) and ".py:" in one else []
             if from_name and from_name[0].metric.kind == "batch":
-                whole.append(from_name[0].metric.rule)
+                batch.append(from_name[0].metric.rule)
             else:
                 named.append(one)
         elif hasattr(one, "calculate_metric_scores"):
-            whole.append((one() if isinstance(one, type) else one).calculate_metric_scores)
+            batch.append((one() if isinstance(one, type) else one).calculate_metric_scores)
         elif callable(one) and (registered := _registered(one)) is not None:
             named.append(registered)
         else:
             raise WrongType(f"not a metric: {one!r} (a name, a metric, or an object with calculate_metric_scores)")
-    return named, whole
+    return named, batch
 
 
 def _registered(rule: Callable[..., object]) -> Metric | None:
@@ -198,7 +263,7 @@ def _note(one: RequestedMetric, limits: Mapping[str, float]) -> MetricNote:
 
 
 def apply(metric: Metric, sample: Sample) -> Outcome:
-    """A sample rule's answer, checked to be a finite number."""
+    """The result of a sample rule; ValueError if it is not a finite number."""
     result = outcome(metric.rule(sample, **metric.params))
     if isinstance(result, Value) and not math.isfinite(result.value):
         raise ValueError(f"the rule returned {result.value}")
@@ -221,7 +286,7 @@ def _score(one: RequestedMetric, rows: Sequence[Sample], block: Iterable[int], c
 
 
 def fill(column: Column, row: int, result: Outcome) -> None:
-    """Put a rule's answer into its column."""
+    """Put the result of a rule into its column."""
     if result.evidence:
         column.evidence[row] = result.evidence
     if isinstance(result, Undefined):
@@ -268,9 +333,9 @@ def _add_batch(report: Report, rule: object, rows: Sequence[Sample], *, confiden
     columns["gold_answers"] = [sample.references for sample in rows]
     columns["samples"] = list(rows)
     assert callable(rule)
-    takes = inspect.signature(rule).parameters
-    every = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
-    result = rule(**{name: column for name, column in columns.items() if every or name in takes})
+    parameters = inspect.signature(rule).parameters
+    every = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    result = rule(**{name: column for name, column in columns.items() if every or name in parameters})
     pooled, per_example = _batch_result(result, len(rows))
     for label, value in pooled.items():
         if label in report.columns:

@@ -160,3 +160,8 @@ class RemoteFolder:
             yield
         except OSError as error:
             raise InputError(f"cannot be used: {error.strerror or error}", path=f"{self.name}/{place}") from None
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths are one file or folder, through any links."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))

@@ -1,7 +1,7 @@
-"""What a run would ask, reckoned without asking.
+"""The estimated cost of a run, computed without a call.
 
-Rules of this file: nothing is sent and nothing is written. Replies that the ledger holds are used; for the others the
-rules are driven by plausible ones (three items a list, one sentence a text, other texts for another request), so that
+Rules of this file: nothing is sent and nothing is written. Replies that the ledger holds are used; in place of the
+others the rules get plausible ones (three items a list, one sentence a text, other texts for another request), so that
 all but the first requests of a rule are an estimate, as is every number of tokens.
 """
 
@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct, field
 
 from ..core.errors import AskFailed, BadReply
-from ..core.records import Undefined
+from ..core.records import Undefined, Usage
 from ..core.requests import Ask, Embed, Request, Vector, play, replace_surrogates
 from .budget import tokens_of
-from .cell import Cell
+from .cell import Cell, CellTrace
 from .embedder import Embedder
 from .json_schema import example_of
 from .judge import LLMJudge
@@ -26,29 +26,25 @@ from .judge_client import cost_of, kept_reply, key_of_ask, room_for
 from .ledger import ReplyStore, request_key
 
 MOST = 1000
-"""Requests of one cell that are reckoned: a rule may ask until a reply pleases it, and plausible ones may never."""
+"""Requests of one cell that are counted, at most: a rule may repeat a request until it accepts the reply, and it may
+never accept a plausible one."""
 
 
 class _Enough(BaseException):
-    """Ends a rule that asks on and on; no rule may catch it as a failure."""
+    """Ends a rule that makes too many requests; no rule may catch it as a failure."""
 
 
-class CostEstimate(Struct):
-    """How many cells there are, what is in the ledger, and what must be asked beyond that.
+class CostEstimate(Struct, frozen=True):
+    """How many cells there are, and what the requests that the ledger does not answer would use.
 
-    ``calls`` are calls of judge and embedder, ``embedded`` texts; tokens and ``cost`` are those of the calls. ``cost``
-    is None where no price is known. ``endless`` are cells that were cut off, ``skipped`` those that are undefined
-    before they ask, with their reasons.
+    ``usage`` holds calls of judge and embedder, cached replies, tokens of the calls, embedded texts, and the cost, None
+    where no price is known. ``unbounded`` counts the cells that were cut off; ``skipped`` are the reasons of the cells
+    that are undefined before their first request, by the keys of the cells.
     """
 
     cells: int = 0
     undefined: int = 0
-    calls: int = 0
-    cached: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    embedded: int = 0
-    cost: float | None = None
+    usage: Usage = Usage()
     unbounded: int = 0
     skipped: dict[object, str] = field(default_factory=dict)
 
@@ -56,51 +52,54 @@ class CostEstimate(Struct):
 def estimate_cost(
     cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: ReplyStore
 ) -> CostEstimate:
-    """Play every cell without a judge, and sum up what it would ask; equal requests count once."""
-    clerk = _CostCounter(judge, embedder, ledger)
+    """Play every cell without a judge, and sum up its requests; equal requests count once."""
+    counter = _CostCounter(judge, embedder, ledger)
     for cell in cells:
-        clerk.count(cell)
-    return clerk.total()
+        counter.count(cell)
+    return counter.total()
 
 
 class _CostCounter:
-    """Answers requests with what is known or plausible, and writes down what they would cost."""
+    """Answers requests with known or plausible replies, and counts what they would cost."""
 
     def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: ReplyStore) -> None:
         self.judge, self.embedder, self.ledger = judge, embedder, ledger
-        self.sum = CostEstimate()
+        self.cells = self.undefined = self.unbounded = 0
+        self.skipped: dict[object, str] = {}
+        self._account = CellTrace(0)
         self._embedded_tokens = 0
         self._repeat = 0
-        self._asked = 0
+        self._requests = 0
         self._seen: set[str] = set()
 
     def count(self, cell: Cell) -> None:
-        self.sum.cells += 1
-        self._repeat, self._asked = cell.repeat, 0
+        self.cells += 1
+        self._repeat, self._requests = cell.repeat, 0
         try:
-            with suppress(Exception):  # a plausible reply need not please a rule; what it asked is counted
+            with suppress(Exception):  # a rule may refuse a plausible reply; its requests are counted all the same
                 found = play(cell.start(), self._answer)
                 if isinstance(found, Undefined):
-                    self.sum.undefined += 1
-                    if not self._asked:
-                        self.sum.skipped[cell.key] = found.reason
+                    self.undefined += 1
+                    if not self._requests:
+                        self.skipped[cell.key] = found.reason
         except _Enough:
-            self.sum.unbounded += 1
+            self.unbounded += 1
 
     def total(self) -> CostEstimate:
-        done = self.sum
-        if self.judge is not None and self.judge.price is not None and (done.calls or done.cached):
-            done.cost = done.cost or 0.0
+        """The sum of all cells, with the embedded texts as calls in batches."""
+        account = self._account
+        if self.judge is not None and self.judge.price is not None and (account.calls or account.cached):
+            account.cost = account.cost or 0.0
         if self.embedder is not None:
-            done.calls += math.ceil(done.embedded / self.embedder.batch)
-            done.prompt_tokens += self._embedded_tokens
+            account.calls += math.ceil(account.embedded / self.embedder.batch)
+            account.prompt_tokens += self._embedded_tokens
             if self.embedder.price is not None:
-                done.cost = (done.cost or 0.0) + self._embedded_tokens * self.embedder.price / 1e6
-        return done
+                account.cost = (account.cost or 0.0) + self._embedded_tokens * self.embedder.price / 1e6
+        return CostEstimate(self.cells, self.undefined, account.usage(), self.unbounded, self.skipped)
 
     def _answer(self, request: Request) -> object:
-        self._asked += 1
-        if self._asked > MOST // (1 + self.sum.unbounded):
+        self._requests += 1
+        if self._requests > MOST // (1 + self.unbounded):
             raise _Enough
         return self._reply(request) if isinstance(request, Ask) else self._vectors(request)
 
@@ -113,7 +112,7 @@ class _CostCounter:
         self._seen.add(key)
         entry = self.ledger.reply(key) if self.judge.kept else None
         if entry is not None:
-            self.sum.cached += new
+            self._account.cached += new
             return kept_reply(entry, ask)
         tokens = tokens_of(prompt)
         room_for(self.judge, tokens)
@@ -126,11 +125,10 @@ class _CostCounter:
         return reply
 
     def _charge(self, judge: LLMJudge, prompt: int, completion: int) -> None:
-        self.sum.calls += 1
-        self.sum.prompt_tokens += prompt
-        self.sum.completion_tokens += completion
-        if (cost := cost_of(judge, prompt, completion)) is not None:
-            self.sum.cost = (self.sum.cost or 0.0) + cost
+        cost = cost_of(judge, prompt, completion)
+        self._account.paid(
+            prompt=prompt, completion=completion, cost=cost, seconds=0.0, estimated=False, unpriced=False
+        )
 
     def _vectors(self, embed: Embed) -> list[Vector]:
         if self.embedder is None:
@@ -142,9 +140,9 @@ class _CostCounter:
             known = self.ledger.vector(key) if self.embedder.kept else None
             if known is None and key not in self._seen:
                 new = True
-                self.sum.embedded += 1
+                self._account.embedded += 1
                 self._embedded_tokens += tokens_of(text)
             self._seen.add(key)
             vectors.append((1.0,) if known is None else known)
-        self.sum.cached += not new
+        self._account.cached += not new
         return vectors if len({len(vector) for vector in vectors}) == 1 else [(1.0,)] * len(vectors)

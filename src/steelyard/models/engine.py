@@ -92,29 +92,31 @@ class Engine:
     ) -> None:
         if concurrency < 1:
             raise InputError(f"concurrency must be at least 1, not {concurrency}")
-        for name, value in {
-            "budget": budget,
-            "max_calls": max_calls,
-            "deadline": deadline,
-            "max_wait": max_wait,
-        }.items():
-            check_range(name, value, 0)
+        check_range("deadline", deadline, 0)
+        check_range("max_wait", max_wait, 0)
         self.judge = None if judge is None else judge_of(judge)
         self.embedder = None if embedder is None else embedder_of(embedder)
-        if budget is not None and self.judge is not None and self.judge.price is None:
-            words = "give it per million tokens (--price IN,OUT, or price in its settings or name)"
-            raise InputError(f"a budget needs the price of {self.judge.model}: {words}")
         self._own_ledger = ledger is None or isinstance(ledger, str | Path)
         self.ledger: ReplyStore = Ledger(ledger) if ledger is None or isinstance(ledger, str | Path) else ledger
         self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait
         self.offline, self.progress, self.paces = offline, progress, dict(paces or {})
-        self.purse = Budget(budget, max_calls)
         self.usage = Usage()
         self.done = self.undefined = self.failed = 0
         self.notes: list[str] = []
-        if budget is not None and self.embedder is not None and self.embedder.price is None and self.embedder.url:
-            self.notes.append(f"embeddings of {self.embedder.model} have no price and count nothing towards the budget")
         self._busy = False
+        self.limit(budget, max_calls)
+
+    def limit(self, budget: float | None, max_calls: int | None) -> None:
+        """Set the amount and the number of calls that the next run may spend; InputError where a price is missing."""
+        check_range("budget", budget, 0)
+        check_range("max_calls", max_calls, 0)
+        if budget is not None and self.judge is not None and self.judge.price is None:
+            words = "give it per million tokens (--price IN,OUT, or price in its settings or name)"
+            raise InputError(f"a budget needs the price of {self.judge.model}: {words}")
+        self.purse = Budget(budget, max_calls)
+        if budget is not None and self.embedder is not None and self.embedder.price is None and self.embedder.url:
+            note = f"embeddings of {self.embedder.model} have no price and count nothing towards the budget"
+            self.notes += [note] if note not in self.notes else []
 
     def run(self, cells: Iterable[Cell]) -> Iterator[Result]:
         """Results as they finish, in no particular order. Cells are taken only as fast as results are."""

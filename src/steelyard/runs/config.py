@@ -24,7 +24,7 @@ RESERVED = ("threshold", "pass_rate")
 
 
 class Outputs(Struct, forbid_unknown_fields=True):
-    """What is written: the reports, and which samples with their scores."""
+    """The outputs: the folder of the reports, and the samples to save with their scores."""
 
     dir: str = "steelyard-out"
     save: list[Save] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Config(Struct, forbid_unknown_fields=True):
     fields: dict[str, str] = field(default_factory=dict)
     judge: str | JudgeSettings | None = None
     embedder: str | EmbedderSettings | None = None
-    workers: Annotated[int, Meta(ge=1, le=100_000)] = 16
+    concurrency: Annotated[int, Meta(ge=1, le=100_000)] = 16
     by: str | list[str] = field(default_factory=list)
     cluster: str | None = None
     max_failed: Annotated[float, Meta(ge=0, le=1)] = 0.0
@@ -85,7 +85,7 @@ C = TypeVar("C", bound=Config)
 
 
 class MetricSettings(Struct, frozen=True):
-    """One entry of ``metrics``: the name with its parameters, and what it is held to."""
+    """One entry of ``metrics``: the name with its parameters, and its limits."""
 
     name: str
     threshold: float | None = None
@@ -100,7 +100,7 @@ def read_config(path: str | PathLike[str]) -> Config:
     source = Path(path)
     plain = read_plain(source)
     config = checked(plain, Config, source)
-    config.data = _beside(source, [config.data] if isinstance(config.data, str) else config.data)
+    config.data = _relative_to(source, [config.data] if isinstance(config.data, str) else config.data)
     if not config.metrics:
         raise InputError("expected at least one metric", path=source, field="$.metrics")
     settings(config, source)
@@ -136,7 +136,7 @@ def _read_json(text: str, source: Path) -> object:
     def each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         for name, count in Counter(name for name, _ in pairs).items():
             if count > 1:
-                raise InputError(f"{name!r} is there {count} times", path=source)
+                raise InputError(f"{name!r} is given {count} times", path=source)
         return dict(pairs)
 
     try:
@@ -157,7 +157,7 @@ def _read_yaml(text: str, source: Path) -> object:
             for key, _ in node.value:
                 if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in seen:
                     line = key.start_mark.line + 1
-                    raise InputError(f"{key.value!r} is there a second time", path=source, line=line)
+                    raise InputError(f"{key.value!r} is given twice", path=source, line=line)
                 seen.add((key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key)))
             return node
 
@@ -219,13 +219,13 @@ def settings(config: Config, source: str | PathLike[str] | None = None) -> list[
         limits = {key: _limit(name, given or {}, key, f"{place}.{name}", source) for key in RESERVED}
         base, own = parse(name)
         one = MetricSettings(show(base, {**own, **params}), limits["threshold"], limits["pass_rate"])
-        if any(other.name == one.name and other != one and _held(other) for other in found):
-            raise InputError(f"{one.name} is held to other limits above", path=source, field=place)
+        if any(other.name == one.name and other != one and _has_limits(other) for other in found):
+            raise InputError(f"{one.name} has other limits above", path=source, field=place)
         found.append(one)
     return found
 
 
-def _held(one: MetricSettings) -> bool:
+def _has_limits(one: MetricSettings) -> bool:
     return one.threshold is not None or one.pass_rate is not None
 
 
@@ -240,10 +240,10 @@ def _limit(
     if not 0 <= value <= 1:
         words = f"expected a number in [0, 1], found {value:g}"
         if key == "threshold" and is_ten_point(name) and 0 <= value <= 10:
-            words += f": metrics here run from 0 to 1, write {value / 10:g}"
+            words += f": metrics run from 0 to 1, write {value / 10:g}"
         raise InputError(words, path=source, field=f"{place}.{key}")
     return float(value)
 
 
-def _beside(source: Path, paths: list[str]) -> list[str]:
+def _relative_to(source: Path, paths: list[str]) -> list[str]:
     return [str(source.parent / path) for path in paths]

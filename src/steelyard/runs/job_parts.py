@@ -1,4 +1,4 @@
-"""The parts of a job: samples by a hash of their id, in Parquet, and the manifest that says what they belong to."""
+"""The parts of a job: samples by a hash of their id, in Parquet, and the manifest of the job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..ranking.policy import Policy
 from .config import Config
 
 FORMAT = "steelyard-job/1"
-_BUFFER, _BESIDE = 64 << 20, 300  # bytes that are held before they are written, and bytes beside each text
+_BUFFER, _OVERHEAD = 64 << 20, 300  # bytes in memory before they are written, and bytes of overhead for each text
 
 
 class RankingJob(Struct, frozen=True):
@@ -34,7 +34,7 @@ class RankingJob(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """What a job is: a configuration of samples, or run files. ``rows`` and ``files`` are those of each part."""
+    """A job of samples, by its configuration, or of run files. ``rows`` and ``files`` count those of each part."""
 
     format: str
     fingerprint: dict[str, Json]
@@ -46,10 +46,10 @@ class Manifest(Struct, frozen=True):
 
     @classmethod
     def at(cls, folder: Folder) -> Manifest:
-        """What a job's folder says that it is."""
+        """The manifest in the folder of a job."""
         content = folder.read("manifest.json")
         if content is None:
-            raise InputError("no job is here: plan one with steelyard run CONFIG --job", path=folder.name)
+            raise InputError("there is no job here: plan one with steelyard run CONFIG --job", path=folder.name)
         try:
             manifest = msgspec.json.decode(content, type=Manifest)
         except msgspec.DecodeError as error:
@@ -73,24 +73,24 @@ class Manifest(Struct, frozen=True):
         return self.config
 
     def same(self, fingerprint: Mapping[str, Json], folder: Folder) -> Manifest:
-        """Itself, unless it is that of another job."""
+        """The manifest itself; InputError if it is that of another job."""
         wanted = msgspec.to_builtins(fingerprint)
         if other := [name for name, value in wanted.items() if self.fingerprint.get(name) != value]:
             words = " and ".join(other)
-            raise InputError(f"a job with other {words} was planned here: name another folder", path=folder.name)
+            raise InputError(f"this folder holds a job with different {words}: name another folder", path=folder.name)
         return self
 
     def check_results(self, folder: Folder) -> None:
-        """InputError where a part has no results."""
+        """InputError if a part has no results."""
         there = set(folder.list("results"))
         if missing := [part for part in self.parts if f"{part:05}.json" not in there]:
             some = ", ".join(f"{part:05}" for part in missing[:10]) + (", …" if len(missing) > 10 else "")
             which = f"{len(missing)} of {pluralize(len(self.parts), 'part')}"
-            raise InputError(f"not all is done, {which} to do: {some}", path=folder.name)
+            raise InputError(f"job incomplete, {which} to do: {some}", path=folder.name)
 
 
 class Done(Struct, frozen=True):
-    """That a part is done: its cells, those that failed, and those of them that another attempt may mend."""
+    """The counts of a finished part: its cells and failures; ``transient`` ones may succeed in another attempt."""
 
     rows: int
     cells: int
@@ -101,7 +101,7 @@ class Done(Struct, frozen=True):
 
     @staticmethod
     def left(content: bytes) -> bool:
-        """Whether a part is to be done again: something may be mended, or what is said of it is damaged."""
+        """Whether a part is to be done again: another attempt may succeed, or the file of its counts is damaged."""
         try:
             return msgspec.json.decode(content, type=Done).transient > 0
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -109,7 +109,7 @@ class Done(Struct, frozen=True):
 
 
 def write_parts(folder: Folder, samples: Iterable[Sample], buckets: int) -> tuple[list[int], list[int]]:
-    """Split samples over buckets; how many samples and files each has. Memory holds a few of them at a time."""
+    """Split samples over buckets; the number of samples and of files of each. Memory holds a few samples at a time."""
     rows, files = [0] * buckets, [0] * buckets
     waiting: dict[int, list[tuple[int, str, str]]] = {}
     size = 0
@@ -124,7 +124,7 @@ def write_parts(folder: Folder, samples: Iterable[Sample], buckets: int) -> tupl
         part, text = bucket_of(sample.id, buckets), _text(sample)
         waiting.setdefault(part, []).append((row, sample.id, text))
         rows[part] += 1
-        size += len(text) + _BESIDE
+        size += len(text) + _OVERHEAD
         if size >= _BUFFER:
             write()
             size = 0
@@ -145,7 +145,7 @@ def bucket_of(sample: str, buckets: int) -> int:
 
 
 def samples_of(folder: Folder, manifest: Manifest, part: int) -> Iterator[tuple[int, Sample]]:
-    """The samples of a part with their place in the whole, in their order."""
+    """The samples of a part with their rows in the whole job, in order."""
     import polars as pl
 
     decoder = msgspec.json.Decoder(Sample)
@@ -153,14 +153,15 @@ def samples_of(folder: Folder, manifest: Manifest, part: int) -> Iterator[tuple[
     for number in range(manifest.files[part]):
         place = _place(part, number)
         if (content := folder.read(place)) is None:
-            raise InputError("a part of the job is missing: plan it anew", path=f"{folder.name}/{place}")
+            raise InputError("a part of the job is missing: plan the job again", path=f"{folder.name}/{place}")
         try:
             for row, text in pl.read_parquet(BytesIO(content), columns=["row", "sample"]).iter_rows():
                 yield row, decoder.decode(text)
                 count += 1
         except (pl.exceptions.PolarsError, msgspec.DecodeError, TypeError) as error:
             words = (str(error).splitlines() or ["damaged"])[0]
-            raise InputError(f"not a part of a job: {words}: plan it anew", path=f"{folder.name}/{place}") from None
+            message = f"not a part of a job: {words}: plan the job again"
+            raise InputError(message, path=f"{folder.name}/{place}") from None
     if count != manifest.rows[part]:
         raise InputError(
             f"part {part} has {pluralize(count, 'sample')}, the manifest says {manifest.rows[part]}", path=folder.name

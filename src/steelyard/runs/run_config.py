@@ -1,4 +1,4 @@
-"""Run what a configuration says, and write what it asks for."""
+"""Run a configuration of samples, and write its outputs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import msgspec
 
 from ..core.errors import InputError
 from ..core.records import Json
-from ..evaluate.evaluate_samples import evaluate_rag, plan_rag
 from ..evaluate.plan import Plan
 from ..evaluate.scorer import Scorer
 from ..io.samples import read_samples
+from ..io.storage import same_file
 from ..metrics.lookup import requested_metrics
 from ..models.ledger import MEMORY
+from ..models.run_options import RunOptions
 from ..reports.gate import Rule, rules
 from ..reports.report import Report
 from .config import Config, EmbedderSettings, JudgeSettings, settings
@@ -37,62 +38,53 @@ class RunOutcome(NamedTuple):
     rules: list[Rule]
 
 
-def check(config: Config, *, base: Path) -> None:
-    """InputError for what could not be run, measured or written, before anything is asked."""
-    scorer_of(config)
-    check_outputs(config, base / config.outputs.dir)
+class ConfiguredRun:
+    """A configuration with its samples, its metrics and its engine: read once, for a plan and for the run.
 
+    ``base`` is the folder to which paths of outputs and ledger are relative, ``rates`` limit the calls a second by the
+    address of an endpoint. With ``job`` the plan is that of a job, whose ledgers start empty. Raises InputError for
+    all that could not be run, measured or written, before the first call.
+    """
 
-def plan(config: Config, *, base: Path, job: bool = False) -> Plan:
-    """What a run would do and cost. A job has ledgers of its own and starts from nothing."""
-    check(config, base=base)
-    samples = read_samples(config.data, fields=config.fields or None, encoding=config.encoding)
-    return plan_rag(
-        samples,
-        metrics=[one.name for one in settings(config)],
-        judge=judge_in(config),
-        embedder=embedder_in(config),
-        ledger=MEMORY if job else ledger_in(config, base),
-        repeats=config.repeats,
-    )
+    def __init__(
+        self,
+        config: Config,
+        *,
+        base: Path,
+        rates: Mapping[str, float] | None = None,
+        progress: Progress | None = None,
+        job: bool = False,
+    ) -> None:
+        self.config, self.folder = config, base / config.outputs.dir
+        options = options_in(config, base, rates=rates, progress=progress)
+        self.scorer = scorer_of(config, replace(options, ledger=MEMORY) if job else options)
+        check_outputs(config, self.folder)
+        self.samples = read_samples(config.data, fields=config.fields or None, encoding=config.encoding)
+
+    def plan(self) -> Plan:
+        """The plan of the run: its rows, calls and cost."""
+        return self.scorer.plan(self.samples)
+
+    def run(self) -> RunOutcome:
+        """Score the samples, pool the scores, apply the gates, and write the outputs."""
+        report = self.scorer.run(self.samples, name=self.config.name, dataset=dataset_in(self.config))
+        return apply_gates(report, self.config, self.folder)
 
 
 def run(
     config: Config, *, base: Path, rates: Mapping[str, float] | None = None, progress: Progress | None = None
 ) -> RunOutcome:
-    """Score, pool, hold against the thresholds, and write the outputs (relative to ``base``)."""
-    check(config, base=base)
-    report = evaluate_rag(
-        read_samples(config.data, fields=config.fields or None, encoding=config.encoding),
-        metrics=[one.name for one in settings(config)],
-        judge=judge_in(config),
-        embedder=embedder_in(config),
-        thresholds=thresholds_in(config),
-        by=config.by,
-        cluster=config.cluster,
-        concurrency=config.workers,
-        repeats=config.repeats,
-        budget=config.budget,
-        max_calls=config.max_calls,
-        ledger=ledger_in(config, base),
-        offline=config.offline,
-        confidence=config.confidence,
-        seed=config.seed,
-        name=config.name,
-        dataset=dataset_in(config),
-        rates=rates,
-        progress=progress,
-    )
-    return apply_gates(report, config, base / config.outputs.dir)
+    """Score, pool, apply the gates, and write the outputs (relative to ``base``)."""
+    return ConfiguredRun(config, base=base, rates=rates, progress=progress).run()
 
 
 def apply_gates(report: Report, config: Config, folder: Path) -> RunOutcome:
-    """A report held against the thresholds of its configuration, and written into a folder with the outputs."""
-    found = rules(
+    """Apply the gates of a configuration to a report, and write it into a folder with the other outputs."""
+    gates = rules(
         report, thresholds=thresholds_in(config), pass_rates=pass_rates_in(config), max_failed=config.max_failed
     )
-    write(report, config, folder, found)
-    return RunOutcome(report, found)
+    write(report, config, folder, gates)
+    return RunOutcome(report, gates)
 
 
 def thresholds_in(config: Config) -> dict[str, float]:
@@ -105,9 +97,31 @@ def pass_rates_in(config: Config) -> dict[str, float]:
     return {one.name: one.pass_rate for one in settings(config) if one.pass_rate is not None}
 
 
-def scorer_of(config: Config) -> Scorer:
-    """What samples are weighed on; InputError for a limit that no report could be held to, and for what is unknown,
-    with the path of the setting."""
+def options_in(
+    config: Config,
+    base: Path,
+    *,
+    rates: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> RunOptions:
+    """The options of a run by its configuration."""
+    return RunOptions(
+        concurrency=config.concurrency,
+        repeats=config.repeats,
+        budget=config.budget,
+        max_calls=config.max_calls,
+        ledger=ledger_in(config, base),
+        offline=config.offline,
+        rates=rates or {},
+        confidence=config.confidence,
+        seed=config.seed,
+        progress=progress,
+    )
+
+
+def scorer_of(config: Config, options: RunOptions | None = None) -> Scorer:
+    """The metrics, limits and models of a configuration; InputError with the path of the setting if one is unknown, or
+    if no report could be compared with a limit."""
     from ..models.embedder import embedder_of
     from ..models.judge import judge_of
 
@@ -128,58 +142,55 @@ def scorer_of(config: Config) -> Scorer:
         pass_rates=pass_rates_in(config),
         by=config.by,
         cluster=config.cluster,
-        repeats=config.repeats,
-        confidence=config.confidence,
-        seed=config.seed,
+        options=options_in(config, Path()) if options is None else options,
     )
 
 
 @contextmanager
 def _at(place: str) -> Iterator[None]:
-    """Errors about a setting name its path."""
+    """Add the path of a setting to errors about it."""
     try:
         yield
     except InputError as error:
-        if error.path is not None:  # it is about a file that the setting names
+        if error.path is not None:  # the error is about a file that the setting names
             raise
         raise InputError(error.message, field=place) from None
 
 
 def endpoints_in(config: Config) -> dict[str, str]:
-    """The addresses that a configuration asks, by how it names them and by their short names."""
+    """The addresses of the models of a configuration, by short names: ``openai``, or host and port."""
     from ..models.embedder import embedder_of
     from ..models.judge import judge_of
     from ..models.model_spec import OPENAI
 
     judge, embedder = judge_in(config), embedder_in(config)
-    asked = [judge_of(judge)] if judge is not None else []
-    found = {str(one).partition("#")[0]: one.url for one in asked}
+    urls = {} if judge is None else {str(judge_of(judge)).partition("#")[0]: judge_of(judge).url}
     if embedder is not None:
-        found[str(embedder_of(embedder)).partition("#")[0]] = embedder_of(embedder).url
-    return {"openai" if url == OPENAI else urlsplit(url).netloc or name: url for name, url in found.items() if url}
+        urls[str(embedder_of(embedder)).partition("#")[0]] = embedder_of(embedder).url
+    return {"openai" if url == OPENAI else urlsplit(url).netloc or name: url for name, url in urls.items() if url}
 
 
-def write(report: Report, config: Config, folder: Path, found: list[Rule] | None = None) -> None:
+def write(report: Report, config: Config, folder: Path, gates: list[Rule] | None = None) -> None:
     """The three report files, and the samples that ``outputs.save`` asks for, one JSON line each."""
     from ..render.files import write as write_report
 
     check_outputs(config, folder)
-    write_report(report, folder, found=found, max_failed=config.max_failed)
+    write_report(report, folder, found=gates, max_failed=config.max_failed)
     rows = [row_of(report, row, config) for row in range(len(report.ids))]
     for which in config.outputs.save:
-        kept = [line for passed, line in rows if which == "all" or passed == (which == "passed")]
+        saved = [line for passed, line in rows if which == "all" or passed == (which == "passed")]
         name = "samples.jsonl" if which == "all" else f"samples.{which}.jsonl"
-        (folder / name).write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
+        (folder / name).write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in saved))
 
 
 _FILES = ("report.json", "report.md", "report.html", "samples.jsonl", "samples.passed.jsonl", "samples.failed.jsonl")
 
 
 def check_outputs(config: Config, folder: Path) -> None:
-    """InputError where an output would be written over what is read."""
+    """InputError if an output would be written over the data."""
     for path in map(Path, [config.data] if isinstance(config.data, str) else config.data):
         for name in _FILES:
-            if path.exists() and (folder / name).exists() and path.samefile(folder / name):
+            if same_file(path, folder / name):
                 words = f"{name} would be written over the data: name another folder"
                 raise InputError(words, path=folder, field="$.outputs.dir")
 
@@ -207,7 +218,7 @@ def _reason(reason: str | None, evidence: dict[str, Json]) -> Json:
 
 
 def duration(plan: Plan, config: Config, rates: Mapping[str, float]) -> float:
-    """Seconds that the calls of a plan take at some rates, which endpoints keep side by side."""
+    """The least seconds that the calls of a plan take at some rates; endpoints work at the same time."""
     from ..models.embedder import embedder_of
     from ..models.judge import judge_of
 
@@ -215,12 +226,12 @@ def duration(plan: Plan, config: Config, rates: Mapping[str, float]) -> float:
     calls: dict[str, int] = {}
     texts = 0
     if embedder is not None:
-        who = embedder_of(embedder)
-        texts = math.ceil(plan.embedded / who.batch)
-        calls[who.url] = texts
+        model = embedder_of(embedder)
+        texts = math.ceil(plan.usage.embedded / model.batch)
+        calls[model.url] = texts
     if judge is not None:
         url = judge_of(judge).url
-        calls[url] = calls.get(url, 0) + plan.calls - texts
+        calls[url] = calls.get(url, 0) + plan.usage.calls - texts
     return max((calls.get(url, 0) / rate for url, rate in rates.items()), default=0.0)
 
 
@@ -230,7 +241,7 @@ def dataset_in(config: Config) -> str:
 
 
 def ledger_in(config: Config, base: Path) -> Path | None:
-    """Where replies are kept, by a configuration; None where it does not say."""
+    """The path of the ledger of a configuration; None for the default."""
     return None if config.ledger is None else base / config.ledger
 
 

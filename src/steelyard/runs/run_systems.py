@@ -1,4 +1,4 @@
-"""Run a configuration of systems: every system with every setting over one set, side by side, with what each took."""
+"""Run a configuration of systems: every system with every setting on one set of questions, with cost and time."""
 
 from __future__ import annotations
 
@@ -38,29 +38,30 @@ class SystemsOutcome(NamedTuple):
 
 
 def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None = None) -> SystemsOutcome:
-    """Run every variant, hold it against the thresholds, and write its report, samples and run (below ``base``)."""
+    """Run every variant, apply the gates, and write its report, samples and run (below ``base``)."""
     scorer_of(config)
     data, corpus = read_data(config)
-    asked, thresholds, rates = settings(config), thresholds_in(config), pass_rates_in(config)
+    metrics = [one.name for one in settings(config)]
+    thresholds, rates = thresholds_in(config), pass_rates_in(config)
     ledger = ledger_in(config, base)
     texts = corpus.texts if corpus is not None else data.corpus
     reports: list[Report] = []
-    tally, allowance = PartProgress(progress), SharedBudget(config.budget, config.max_calls)
-    found: list[Rule] = []
+    part_progress, allowance = PartProgress(progress), SharedBudget(config.budget, config.max_calls)
+    gates: list[Rule] = []
     folders = _folders([variant.name for variant in variants(config)], base / config.outputs.dir)
     with SystemBuilder(
-        corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.workers
-    ) as making:
+        corpus=texts, samples=data.samples, folder=base, ledger=ledger, concurrency=config.concurrency
+    ) as builder:
         for variant in variants(config):
             if isinstance(variant.answerer, LlmEntry):
-                making.answerer(variant.answerer, allowance)  # a mistake is told before anybody is asked
+                builder.answerer(variant.answerer, allowance)  # an error here comes before the first call
         for variant in variants(config):
-            workers, deadline, retries = making.patience(variant)
+            workers, deadline, retries = builder.patience(variant)
             report = evaluate_system(
-                making.system(variant),
+                builder.system(variant),
                 data._replace(corpus=texts),
-                [one.name for one in asked],
-                answerer=making.answerer(variant.answerer, allowance),
+                metrics,
+                answerer=builder.answerer(variant.answerer, allowance),
                 k=variant.k,
                 judge=judge_in(config),
                 embedder=embedder_in(config),
@@ -71,39 +72,39 @@ def run_systems(config: SystemsConfig, *, base: Path, progress: Progress | None 
                 deadline=deadline,
                 retries=retries,
                 ledger=ledger,
-                identity=making.identity(variant),
+                identity=builder.identity(variant),
                 places=None if corpus is None else corpus.places,
-                concurrency=config.workers,
+                concurrency=config.concurrency,
                 repeats=config.repeats,
                 allowance=allowance,
                 offline=config.offline,
                 confidence=config.confidence,
                 seed=config.seed,
                 name=variant.name,
-                progress=tally,
+                progress=part_progress,
             )
-            tally.next_part()
+            part_progress.next_part()
             reports.append(report)
             own = rules(report, thresholds=thresholds, pass_rates=rates, max_failed=config.max_failed)
-            found += [replace(rule, text=f"{variant.name}: {rule.text}") for rule in own]
+            gates += [replace(rule, text=f"{variant.name}: {rule.text}") for rule in own]
             _write(report, config, folders[variant.name])
-    return SystemsOutcome(reports, found, leaderboard(reports, seed=config.seed))
+    return SystemsOutcome(reports, gates, leaderboard(reports, seed=config.seed))
 
 
 def _folders(names: Sequence[str], out: Path) -> dict[str, Path]:
-    """A folder for every variant, told apart by a number where names become equal; made, so that a run does not end
-    where nothing can be written."""
-    found: dict[str, Path] = {}
+    """Make a folder for every variant, with a number if two names are equal: a run that cannot write fails before its
+    first call."""
+    folders: dict[str, Path] = {}
     for name in names:
         plain, number = folder_name(name), 1
-        while (folder := out / (plain if number == 1 else f"{plain}-{number}")) in found.values():
+        while (folder := out / (plain if number == 1 else f"{plain}-{number}")) in folders.values():
             number += 1
-        found[name] = folder
+        folders[name] = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError((error.strerror or str(error)).lower(), path=folder) from None
-    return found
+    return folders
 
 
 def folder_name(variant: str) -> str:
@@ -117,7 +118,7 @@ def folder_name(variant: str) -> str:
 
 
 def read_data(config: SystemsConfig) -> tuple[QuestionSet, Corpus | None]:
-    """The questions of a configuration, and the documents: its own, or those of the folder of the questions."""
+    """The questions of a configuration, and its documents: those that it names, or those beside the questions."""
     paths = [config.data] if isinstance(config.data, str) else config.data
     fields = config.fields or None
     if len(paths) == 1:
@@ -139,7 +140,7 @@ def read_data(config: SystemsConfig) -> tuple[QuestionSet, Corpus | None]:
 
 
 def _write(report: Report, config: SystemsConfig, folder: Path) -> None:
-    """The report, the samples that are asked for, and the rankings as a run file."""
+    """Write the report, the samples to save, and the rankings as a run file."""
     write(report, config, folder)
     run = {
         sample.id: {doc: float(len(sample.retrieved_ids) - at) for at, doc in enumerate(sample.retrieved_ids)}
