@@ -11,6 +11,7 @@ import pytest
 from steelyard import evaluate_rag, script
 from steelyard.cli import invoke, progress
 from steelyard.cli.progress import Progress
+from steelyard.core.progress import Count
 from steelyard.core.records import Value
 from steelyard.core.requests import Flow
 from steelyard.evaluate.jury import evaluate_by_jury
@@ -28,9 +29,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_last_line_has_the_final_counts(eager: None, capsys: pytest.CaptureFixture[str]) -> None:
     """Words that came too soon after another are kept back, the last one until the end."""
     with Progress(4) as told:
-        told(0)
-        told(2, 0, 1)
-        told(4, 0, 4)
+        told(Count())
+        told(Count(2, failed=1))
+        told(Count(4, failed=4))
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" failed")[0] for line in lines] == ["0/4 done, 0 undefined, 0", "4/4 done, 0 undefined, 4"]
 
@@ -38,7 +39,7 @@ def test_the_last_line_has_the_final_counts(eager: None, capsys: pytest.CaptureF
 def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """What is done within a second needs no progress."""
     with Progress() as told:
-        told(4, 0, 4)
+        told(Count(4, failed=4))
     assert capsys.readouterr().err == ""
 
 
@@ -92,7 +93,7 @@ def test_judges_of_a_jury_are_counted_together() -> None:
         return {"reason": "r", "rating": 2}
 
     judges = [script(lenient), script(strict)]
-    evaluate_by_jury(weigh, judges, progress=lambda done, *rest: told.append((done, rest[2])))  # type: ignore[arg-type]
+    evaluate_by_jury(weigh, judges, progress=lambda count: told.append((count.done, count.usage.calls)))  # type: ignore[arg-type]
     assert told == sorted(told)
     assert told[-1] == (10, 10)
 
@@ -105,7 +106,7 @@ def test_an_engine_that_runs_again_counts_on() -> None:
         yield from ()
         return Value(1.0)
 
-    engine = Engine(ledger=":memory:", progress=lambda done, *_: told.append(done))
+    engine = Engine(ledger=":memory:", progress=lambda count: told.append(count.done))
     for _ in range(2):
         list(engine.run(Cell(number, rule) for number in range(3)))
     assert told[-1] == engine.done == 6

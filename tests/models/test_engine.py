@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from steelyard.core.errors import AskFailed, BadReply, InputError
+from steelyard.core.progress import Count
 from steelyard.core.records import Undefined
 from steelyard.core.requests import Ask, Flow, ask, request
 from steelyard.models.engine import Cell, Engine, Result
@@ -270,18 +271,18 @@ def test_no_file_before_the_first_request(serve: Serve, tmp_path: Path) -> None:
 
 def test_progress_is_told_now_and_then_and_at_the_end(serve: Serve) -> None:
     """At most ten times a second; the last word is the whole."""
-    told: list[tuple[Any, ...]] = []
+    told: list[Count] = []
     server = serve(latency=0.02, faults={"refusal": 0.2}, mode="sticky")
     judge = server.judge + "&price=1,1"
-    engine = engine_of(server, judge=judge, concurrency=4, progress=lambda *numbers: told.append(numbers))
+    engine = engine_of(server, judge=judge, concurrency=4, progress=told.append)
     started = time.perf_counter()
     found = list(engine.run(cells(so, texts(60))))
     assert len(told) <= 10 * (time.perf_counter() - started) + 2
-    done, undefined, failed, calls, cached, tokens, cost = told[-1]
-    assert (done, undefined, failed) == (60, 0, sum(one.error is not None for one in found))
-    assert (calls, cached) == (server.calls, 0)
-    assert tokens == engine.usage.prompt_tokens + engine.usage.completion_tokens
-    assert cost == pytest.approx(tokens / 1e6)
+    last = told[-1]
+    assert (last.done, last.undefined, last.failed) == (60, 0, sum(one.error is not None for one in found))
+    assert (last.usage.calls, last.usage.cached) == (server.calls, 0)
+    assert last.usage == engine.usage
+    assert last.usage.cost == pytest.approx((last.usage.prompt_tokens + last.usage.completion_tokens) / 1e6)
 
 
 def test_a_prompt_that_exceeds_the_window_fails_alone_and_unsent(serve: Serve) -> None:

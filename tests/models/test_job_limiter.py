@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from steelyard.core.progress import Count, PartProgress
+from steelyard.core.records import Usage
 from steelyard.runs.ray_job import ClusterRateLimiter
 
 
@@ -26,10 +27,10 @@ def test_a_restarted_limiter_begins_without_permits() -> None:
 def test_the_driver_says_when_to_stop_and_hears_of_progress() -> None:
     """Counts are those of the last word of each part; stopping holds until the driver says otherwise."""
     limiter = ClusterRateLimiter({"u": 1000.0})
-    limiter.lease(3, None, 0, Count(done=2, calls=2))
-    limiter.lease(3, None, 0, Count(done=5, calls=6))
+    limiter.lease(3, None, 0, Count(done=2, usage=Usage(calls=2)))
+    limiter.lease(3, None, 0, Count(done=5, usage=Usage(calls=6)))
     limiter.lease(4, None, 0, Count(done=1))
-    assert limiter.look(False) == {3: Count(done=5, calls=6), 4: Count(done=1)}
+    assert limiter.look(False) == {3: Count(done=5, usage=Usage(calls=6)), 4: Count(done=1)}
     limiter.look(True)
     assert limiter.lease(3, "u", 4, None) == (0, 0.0, True)
     assert limiter.lease(4, None, 0, None).stop
@@ -40,8 +41,11 @@ def test_the_driver_says_when_to_stop_and_hears_of_progress() -> None:
 def test_parts_add_up() -> None:
     """Progress of parts, one after the other, is that of one run; a cost that nobody knows stays unknown."""
     told: list[Count] = []
-    tally = PartProgress(lambda *count: told.append(Count(*count)))
-    tally(3, 1, 0, 3, 0, 30, None)
-    tally.next_part()
-    tally(2, 0, 1, 2, 1, 20, 0.5)
-    assert told == [Count(3, 1, 0, 3, 0, 30, None), Count(5, 1, 1, 5, 1, 50, 0.5)]
+    progress = PartProgress(told.append)
+    progress(Count(3, 1, 0, Usage(calls=3, prompt_tokens=30)))
+    progress.next_part()
+    progress(Count(2, 0, 1, Usage(calls=2, cached=1, prompt_tokens=20, cost=0.5)))
+    assert told == [
+        Count(3, 1, 0, Usage(calls=3, prompt_tokens=30)),
+        Count(5, 1, 1, Usage(calls=5, cached=1, prompt_tokens=50, cost=0.5)),
+    ]

@@ -86,7 +86,7 @@ class Job:
                 self.folder,
                 unfinished(self.folder, self.manifest),
                 concurrency=CONCURRENCY,
-                progress=lambda *count: self.told.append(Count(*count)),
+                progress=self.told.append,
                 **options,
             )
         finally:

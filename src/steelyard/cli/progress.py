@@ -14,7 +14,7 @@ EVERY = 5.0
 
 
 def lasting(seconds: float) -> str:
-    """A time as people say it.
+    """A duration in words.
 
     >>> lasting(41.0), lasting(600.0), lasting(90000.0)
     ('41 s', '10.0 min', '25.0 h')
@@ -54,54 +54,36 @@ class Progress:
         if self.wrote and self.terminal:
             print(file=sys.stderr)
 
-    def __call__(
-        self,
-        done: int,
-        undefined: int = 0,
-        failed: int = 0,
-        calls: int = 0,
-        cached: int = 0,
-        tokens: int = 0,
-        cost: float | None = None,
-    ) -> None:
-        """Show how far the work is, at most as often as a reader can follow; the last word is shown at the end."""
+    def __call__(self, count: Count) -> None:
+        """Show the progress of the work, at most as often as a reader can follow; the last counts are always shown."""
         now = time.monotonic()
         pause = 0.1 if self.terminal else EVERY
-        self.unsaid = Count(done, undefined, failed, calls, cached, tokens, cost)
+        self.unsaid = count
         if now - self.started >= QUIET_FOR and now - self.printed >= pause:
             self._show(self.unsaid, now)
 
     def _show(self, state: Count, now: float) -> None:
         self.printed, self.unsaid = now, None
-        line = self.line(*state, now - self.started)
+        line = self.line(state, now - self.started)
         if self.terminal:
             print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
         else:
             print(line, file=sys.stderr, flush=True)
         self.wrote = True
 
-    def line(
-        self,
-        done: int,
-        undefined: int,
-        failed: int,
-        calls: int,
-        cached: int,
-        tokens: int,
-        cost: float | None,
-        seconds: float,
-    ) -> str:
-        """The words of one state.
+    def line(self, count: Count, seconds: float) -> str:
+        """One line of progress.
 
-        >>> Progress(total=200).line(50, 1, 0, 90, 10, 4200, None, 10.0)
+        >>> Progress(total=200).line(Count(50, 1, 0, Usage(calls=90, cached=10, prompt_tokens=4200)), 10.0)
         '50/200 done, 1 undefined, 0 failed, 90 calls, 10 cached, 4200 tokens, 30 s left'
         """
-        of = f"/{self.total}" if self.total else ""
-        parts = [f"{done}{of} done", f"{undefined} undefined", f"{failed} failed"]
-        if calls or cached:
-            parts += [pluralize(calls, "call"), f"{cached} cached", pluralize(tokens, "token")]
-        if cost is not None:
-            parts.append(f"cost {cost:.4f}")
-        if self.total and done:
-            parts.append(f"{seconds / done * (self.total - done):.0f} s left")
+        of, use = f"/{self.total}" if self.total else "", count.usage
+        parts = [f"{count.done}{of} done", f"{count.undefined} undefined", f"{count.failed} failed"]
+        if use.calls or use.cached:
+            tokens = use.prompt_tokens + use.completion_tokens
+            parts += [pluralize(use.calls, "call"), f"{use.cached} cached", pluralize(tokens, "token")]
+        if use.cost is not None:
+            parts.append(f"cost {use.cost:.4f}")
+        if self.total and count.done:
+            parts.append(f"{seconds / count.done * (self.total - count.done):.0f} s left")
         return ", ".join(parts)

@@ -1,25 +1,20 @@
-"""Progress of a job that runs in parts: the counts of finished parts are added to those of the running part."""
+"""Progress of a run: its counts, and those of consecutive runs as one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
-from .records import costs
-
-if TYPE_CHECKING:
-    from ..models.engine import Progress
+from .records import Usage
 
 
 class Count(NamedTuple):
-    """The counts that an engine reports as progress."""
+    """The counts of a run so far: cells that are done, those of them that are undefined or failed, and their usage."""
 
     done: int = 0
     undefined: int = 0
     failed: int = 0
-    calls: int = 0
-    cached: int = 0
-    tokens: int = 0
-    cost: float | None = None
+    usage: Usage = Usage()
 
     def __add__(self, other: Count) -> Count:  # type: ignore[override]
         """The sum of the counts of two runs."""
@@ -27,11 +22,12 @@ class Count(NamedTuple):
             self.done + other.done,
             self.undefined + other.undefined,
             self.failed + other.failed,
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.tokens + other.tokens,
-            costs(self.cost, other.cost),
+            self.usage + other.usage,
         )
+
+
+Progress: TypeAlias = Callable[[Count], None]
+"""A callback that gets the counts of a run, at most ten times a second, and once at its end."""
 
 
 class PartProgress:
@@ -41,13 +37,11 @@ class PartProgress:
         self.progress = progress
         self.before = self.now = Count()
 
-    def __call__(
-        self, done: int, undefined: int, failed: int, calls: int, cached: int, tokens: int, cost: float | None
-    ) -> None:
+    def __call__(self, count: Count) -> None:
         """Report the counts of the running part; the callback gets them with those of all finished parts."""
-        self.now = self.before + Count(done, undefined, failed, calls, cached, tokens, cost)
+        self.now = self.before + count
         if self.progress is not None:
-            self.progress(*self.now)
+            self.progress(self.now)
 
     def next_part(self) -> None:
         """Mark the running part as finished."""

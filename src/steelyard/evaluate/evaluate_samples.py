@@ -16,8 +16,8 @@ from .plan import Plan
 from .scorer import Scorer, check_samples
 
 if TYPE_CHECKING:
+    from ..core.progress import Progress
     from ..models.embedder import Embedder
-    from ..models.engine import Progress
     from ..models.judge import LLMJudge
     from .jury import JuryScorer
 

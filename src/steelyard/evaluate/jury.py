@@ -35,8 +35,8 @@ from .plan import Plan
 from .scorer import Scorer, check_samples
 
 if TYPE_CHECKING:
+    from ..core.progress import Progress
     from ..models.embedder import Embedder
-    from ..models.engine import Progress
 
 RULES = ("mean", "majority", "unanimous")
 NOTHING_JUDGED = "no metric needs a judge: a jury has nothing to score"

@@ -13,15 +13,15 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from ..core.errors import AskFailed, BadReply, InputError, SteelyardError, check_range
+from ..core.progress import Count, Progress
 from ..core.records import Outcome, Undefined, Usage, Value
 from ..core.requests import Ask, Request, Requests, outcome
 from .budget import Budget
@@ -37,9 +37,6 @@ from .model_spec import LITELLM
 from .rate_limits import PermitSource
 
 __all__ = ["Cell", "CostEstimate", "Engine", "Progress", "Result"]
-
-Progress: TypeAlias = Callable[[int, int, int, int, int, int, "float | None"], None]
-"""Told of done, undefined and failed cells, calls, cached replies, tokens and cost, at most ten times a second."""
 
 _TICK = 0.1
 _FEW, _TOGETHER = 8, 0.02
@@ -163,9 +160,7 @@ class Engine:
 
     def _tell(self) -> None:
         if self.progress is not None:
-            use = self.usage
-            tokens = use.prompt_tokens + use.completion_tokens
-            self.progress(self.done, self.undefined, self.failed, use.calls, use.cached, tokens, use.cost)
+            self.progress(Count(self.done, self.undefined, self.failed, self.usage))
 
 
 class _QueuedCell:

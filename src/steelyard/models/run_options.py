@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .engine import Progress
+    from ..core.progress import Progress
     from .ledger import ReplyStore
 
 

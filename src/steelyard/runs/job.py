@@ -48,7 +48,7 @@ from .ranking_job import rank_part
 from .run_config import dataset_in, options_in, scorer_of
 
 if TYPE_CHECKING:
-    from ..models.engine import Progress
+    from ..core.progress import Progress
 
 A_PART, MOST_PARTS = 200, 1024  # about how many samples a part has, and how many parts a job has at most
 TRANSIENT = frozenset(

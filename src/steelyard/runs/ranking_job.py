@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..core.errors import InputError
+from ..core.progress import Count
 from ..core.records import Json, Usage
 from ..core.validation import decode_problem
 from ..evaluate.evaluate_rankings import ranking_metrics, report_of
@@ -30,7 +31,7 @@ from ..reports.report import Report
 from .job_parts import FORMAT, Done, Manifest, RankingJob
 
 if TYPE_CHECKING:
-    from ..models.engine import Progress
+    from ..core.progress import Progress
 
 PIECE = 256 << 20
 """Bytes of a run file in a part, if not said otherwise."""
@@ -111,7 +112,7 @@ def rank_part(folder: Folder, ranking: RankingJob, part: int, progress: Progress
     done = Done(rows=len(queries), cells=1, undefined=0, failed=0, transient=0, usage=Usage())
     folder.write(f"done/{part:05}.json", msgspec.json.encode(done))
     if progress is not None:
-        progress(1, 0, 0, 0, 0, 0, None)
+        progress(Count(done=1))
     return done
 
 

@@ -28,7 +28,7 @@ from .job import cells_of, run_part
 from .job_parts import Done, Manifest
 
 if TYPE_CHECKING:
-    from ..models.engine import Progress
+    from ..core.progress import Progress
 
 RETRIES = 5
 _TELL = 0.5  # seconds between two words of a worker on its progress
@@ -85,7 +85,7 @@ class ProgressLine:
             if ray.get(self.limiter.lease.remote(self.part, None, 0, None)).stop:
                 raise Stopped("the job was stopped")
 
-    def __call__(self, *count: Any) -> None:  # noqa: ANN401
+    def __call__(self, count: Count) -> None:
         """Told by the engine: pass it on now and then, without waiting, and hear whether to stop."""
         import ray
 
@@ -96,7 +96,7 @@ class ProgressLine:
                     raise Stopped("the job was stopped")
         if self._asked is None and time.monotonic() - self._told >= _TELL:
             self._told = time.monotonic()
-            self._asked = self.limiter.lease.remote(self.part, None, 0, Count(*count))
+            self._asked = self.limiter.lease.remote(self.part, None, 0, count)
 
 
 class Leases:
@@ -274,9 +274,7 @@ class _Driver:
         except ray.exceptions.RayError as error:
             self.lost[part] = str(error).splitlines()[0]
         else:
-            use = done.usage
-            tokens, cells = use.prompt_tokens + use.completion_tokens, cells_of(self.manifest, [part])
-            self.finished += Count(cells, done.undefined, done.failed, use.calls, use.cached, tokens, use.cost)
+            self.finished += Count(cells_of(self.manifest, [part]), done.undefined, done.failed, done.usage)
         self.counts.pop(part, None)
 
     def tell(self, *, stop: bool = False) -> None:
@@ -294,7 +292,7 @@ class _Driver:
             total = self.finished
             for count in self.counts.values():
                 total += count
-            self.progress(*total)
+            self.progress(total)
 
     def cancel(self) -> None:
         """Stop what runs; what was answered stays in the ledger."""

@@ -26,8 +26,8 @@ from ..reports.report import Report
 from .config import Config, EmbedderSettings, JudgeSettings, settings
 
 if TYPE_CHECKING:
+    from ..core.progress import Progress
     from ..models.embedder import Embedder
-    from ..models.engine import Progress
     from ..models.judge import LLMJudge
 
 
@@ -131,19 +131,23 @@ def scorer_of(config: Config, options: RunOptions | None = None) -> Scorer:
     with _at("$.embedder"):
         embedder = embedder_in(config)
         embedder = embedder if embedder is None else embedder_of(embedder)
-    for number, one in enumerate(settings(config)):
-        with _at(f"$.metrics[{number}]"):
-            requested_metrics([one.name], judged=judge is not None)
-    return Scorer(
-        [one.name for one in settings(config)],
-        judge=judge,
-        embedder=embedder,
-        thresholds=thresholds_in(config),
-        pass_rates=pass_rates_in(config),
-        by=config.by,
-        cluster=config.cluster,
-        options=options_in(config, Path()) if options is None else options,
-    )
+    metrics = settings(config)
+    try:
+        return Scorer(
+            [one.name for one in metrics],
+            judge=judge,
+            embedder=embedder,
+            thresholds=thresholds_in(config),
+            pass_rates=pass_rates_in(config),
+            by=config.by,
+            cluster=config.cluster,
+            options=options_in(config, Path()) if options is None else options,
+        )
+    except InputError:
+        for number, one in enumerate(metrics):  # name the setting of an unknown metric
+            with _at(f"$.metrics[{number}]"):
+                requested_metrics([one.name], judged=judge is not None)
+        raise
 
 
 @contextmanager

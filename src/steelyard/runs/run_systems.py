@@ -26,7 +26,7 @@ from .run_config import embedder_in, judge_in, ledger_in, pass_rates_in, scorer_
 from .system_config import LlmEntry, SystemsConfig, variants
 
 if TYPE_CHECKING:
-    from ..models.engine import Progress
+    from ..core.progress import Progress
 
 
 class SystemsOutcome(NamedTuple):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..core.async_bridge import wait
 from ..core.errors import InputError, WrongType, reason_of
-from ..core.progress import PartProgress
+from ..core.progress import Count, PartProgress
 from ..core.records import Json, Sample, Span, Usage
 from ..core.wording import pluralize
 from .adapters import BATCH, alone, caller_of, method
@@ -264,9 +264,8 @@ class _StageCalls:
     def _tell(self) -> None:
         stage, usage = self.stage, self.stage.usage
         if self.progress is not None:
-            tokens = usage.prompt_tokens + usage.completion_tokens
-            done = len(self.outputs) + stage.failed
-            self.progress(done, 0, stage.failed, stage.calls, stage.kept, tokens, usage.cost)
+            used = replace(usage, calls=stage.calls, cached=stage.kept)
+            self.progress(Count(len(self.outputs) + stage.failed, failed=stage.failed, usage=used))
 
     def _take(self, item: Item, result: object, seconds: float) -> None:
         try:
