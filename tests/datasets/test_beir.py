@@ -80,6 +80,6 @@ def test_errors_name_the_line(folder: Path, line: str, words: str) -> None:
 @pytest.mark.parametrize("bad", ["a\tb", "a\nb", " a", ""])
 def test_ids_that_no_file_can_hold(tmp_path: Path, bad: str) -> None:
     """Refused before anything is written."""
-    with pytest.raises(InputError, match=r"cannot stand in a qrels\.tsv"):
+    with pytest.raises(InputError, match=r"cannot be written to a qrels\.tsv"):
         write_beir(tmp_path / "a", {bad: "t"}, {"q1": "t"}, {"q1": {bad: 1}})
     assert not (tmp_path / "a").exists()

@@ -36,7 +36,7 @@ from steelyard.ranking.trec import measure_names
 )
 def test_requests_and_printed_forms(text: str, expected: list[str]) -> None:
     """Both forms mean measures of ours, which exist."""
-    assert measure_names.canonical(text) == tuple(expected)
+    assert measure_names.metric_names(text) == tuple(expected)
     assert [str(get_metric(name, way="ranking")) for name in expected] == expected
 
 
@@ -45,28 +45,28 @@ def test_requests_and_printed_forms(text: str, expected: list[str]) -> None:
 )
 def test_other_names_are_left_alone(text: str) -> None:
     """Our own notation, our own words, and what is no request."""
-    assert measure_names.canonical(text) is None
+    assert measure_names.metric_names(text) is None
 
 
 def test_groups() -> None:
     """A group is its members, and what prints as text is no metric."""
-    official, everything = measure_names.canonical("official"), measure_names.canonical("all_trec")
+    official, everything = measure_names.metric_names("official"), measure_names.metric_names("all_trec")
     assert official is not None
     assert everything is not None
     assert official[:6] == ("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gmap")
     assert official[-9:] == tuple(f"precision@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000))
     assert len(everything) == 93
-    assert set(measure_names.canonical("set") or ()) < set(everything)
+    assert set(measure_names.metric_names("set") or ()) < set(everything)
 
 
 def test_spelling_is_the_inverse() -> None:
     """What a printed form means is printed in that form."""
     for one in measure_names.ORDER:
-        for name in measure_names.requested(one.theirs) or ():
+        for name in measure_names.expand_request(one.trec_eval) or ():
             parsed = metric_names.parse(name)
-            shown = measure_names.spelling(parsed.base, parsed.params)
+            shown = measure_names.trec_eval_name(parsed.base, parsed.params)
             assert shown is not None
-            assert measure_names.requested(shown) == (name,)
-    assert measure_names.spelling("rbp", {}) is None
-    assert measure_names.spelling("precision", {}) is None
-    assert measure_names.spelling("ndcg", {"gain": "exponential"}) is None
+            assert measure_names.expand_request(shown) == (name,)
+    assert measure_names.trec_eval_name("rbp", {}) is None
+    assert measure_names.trec_eval_name("precision", {}) is None
+    assert measure_names.trec_eval_name("ndcg", {"gain": "exponential"}) is None

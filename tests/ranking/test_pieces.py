@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from steelyard import InputError, evaluate_run
 from steelyard.cli import invoke
-from steelyard.ranking.trec.blocks import whole_text
+from steelyard.ranking.trec.block_parser import whole_text
 from steelyard.ranking.trec.files import load_rankings
-from steelyard.ranking.trec.scan import pieces_of
+from steelyard.ranking.trec.run_scanner import split_run
 
 METRICS = ("ndcg@10", "map", "err@20", "recall@100", "mrr")
 
@@ -56,7 +56,7 @@ def test_pieces_are_whole_queries(
     path = tmp_path_factory.getbasetemp() / "pieces.run"
     lines = [f"{'query' * size}{at} Q0 d{doc} 1 1.0 s\n" for at, (size, docs) in enumerate(runs) for doc in range(docs)]
     path.write_text("".join(lines), encoding="utf-8")
-    pieces = pieces_of(path, n)
+    pieces = split_run(path, n)
     assert 1 <= len(pieces) <= n
     read = [bytes(text.buffer[64:end]) for text, end in (whole_text(piece.reader()) for piece in pieces)]
     assert b"".join(read) == path.read_bytes()
@@ -69,10 +69,10 @@ def test_what_cannot_be_cut_is_read_whole(tmp_path: Path) -> None:
     run, qrels = written(tmp_path)
     packed = tmp_path / "packed.run.gz"
     packed.write_bytes(gzip.compress(run.read_bytes()))
-    assert pieces_of(packed, 4) == []
+    assert split_run(packed, 4) == []
     marked = tmp_path / "marked.run"
     marked.write_bytes(b"\xef\xbb\xbf" + run.read_bytes().rstrip(b"\n"))
-    assert len(pieces_of(marked, 4)) == 4
+    assert len(split_run(marked, 4)) == 4
     want = load_rankings(run, qrels, threads=1)
     for path in (packed, marked):
         found = load_rankings(path, qrels, threads=4)
@@ -80,7 +80,7 @@ def test_what_cannot_be_cut_is_read_whole(tmp_path: Path) -> None:
         assert found.queries == want.queries
     single = tmp_path / "single.run"
     single.write_text("".join(f"q1 Q0 d{doc} 1 {-doc} s\n" for doc in range(3000)), encoding="utf-8")
-    assert len(pieces_of(single, 4)) == 1
+    assert len(split_run(single, 4)) == 1
 
 
 def test_a_fault_in_a_piece_is_told_with_its_line(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from steelyard.core.errors import InputError, WrongType
 from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.rankings import Rankings
-from steelyard.ranking.trec import blocks
-from steelyard.ranking.trec.blocks import ROOM, FieldColumn, Ids, NeedsSlowParser, Text, paired
+from steelyard.ranking.trec import block_parser
+from steelyard.ranking.trec.block_parser import ROOM, FieldColumn, Ids, NeedsSlowParser, TextBuffer, pair_hashes
 from steelyard.ranking.trec.files import load_rankings, read_qrels, read_run, write_qrels, write_run
-from steelyard.ranking.trec.numbers import numbers_of
+from steelyard.ranking.trec.number_parser import parse_column
 
 RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2.5 t\nq2 Q0 c 1 1.0 t\n"
 QRELS = "q1 0 b 1\nq2 0 c 2\n"
@@ -159,7 +159,7 @@ def test_errors_of_run_files(tmp_path: Path, run: str | bytes, words: str) -> No
         ("q1\tb\tinf\n", "a.qrels:1: grade: expected a finite number, found 'inf'"),
         ("q1 b 1\n", "a.qrels:1: 3 columns, expected 4 (query 0 document grade), or 3 (query-id"),
         ("query-id\tcorpus-id\tscore\nq1\t\t1\n", "a.qrels:2: an id is empty"),
-        ("query-id\tcorpus-id\tscore\n", "a.qrels: no judgements after the header"),
+        ("query-id\tcorpus-id\tscore\n", "a.qrels: no relevance judgments after the header"),
         ("", "a.qrels: the file is empty"),
     ],
 )
@@ -207,7 +207,7 @@ def test_a_damaged_gzip_file_is_an_input_error(tmp_path: Path) -> None:
         (["101", "102"], ["101.1", "102.1"], "the run has '101', '102'; the qrels have '101.1', '102.1'"),
         (["101", "102"], ["101.1", "102.1"], "suffix such as '.1'"),
         (["001", "002"], ["1", "2"], "leading zeros"),
-        (["Q1"], ["q1"], "upper and lower case"),
+        (["Q1"], ["q1"], "case is ignored"),
         (["q1", "q2"], ["1", "2"], "prefix such as 'q'"),
         (["a", "b", "c", "d"], ["x"], "the run has 'a', 'b', 'c'; the qrels have 'x'"),
     ],
@@ -298,7 +298,7 @@ def test_short_ids_in_pairs_have_hashes_of_their_own() -> None:
     chance = random.Random(1)
     queries = [f"{one}" for one in chance.sample(range(1_100_000), 30_000) for _ in range(4)]
     docs = [f"{one}" for one in chance.choices(range(8_841_823), k=len(queries))]
-    assert len({*zip(queries, docs, strict=True)}) == len(set(paired(hashes(queries), hashes(docs)).tolist()))
+    assert len({*zip(queries, docs, strict=True)}) == len(set(pair_hashes(hashes(queries), hashes(docs)).tolist()))
 
 
 def hashes(ids: list[str]) -> np.ndarray:
@@ -310,12 +310,12 @@ def numbers_in(texts: list[str]) -> np.ndarray:
     """The numbers of some fields."""
     fields = [text.encode() for text in texts]
     sizes = np.array([len(field) for field in fields])
-    return numbers_of(Text.of(b"".join(fields)), FieldColumn(ROOM + np.cumsum(sizes) - sizes, sizes))
+    return parse_column(TextBuffer.of(b"".join(fields)), FieldColumn(ROOM + np.cumsum(sizes) - sizes, sizes))
 
 
 def test_long_ids_and_long_rankings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids that agree in their first forty bytes, and a query that is larger than a block."""
-    monkeypatch.setattr(blocks, "BLOCK", 256)
+    monkeypatch.setattr(block_parser, "BLOCK", 256)
     docs = [f"{'x' * 40}{at:05}" for at in range(500)]
     ranking = {doc: 1000.0 - at for at, doc in enumerate(docs)}
     path, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
@@ -345,6 +345,6 @@ def test_written_files_read_back(tmp_path: Path) -> None:
         assert read_run(tmp_path / f"a.run{suffix}") == run
         assert read_qrels(tmp_path / f"a.qrels{suffix}") == qrels
     assert (tmp_path / "a.qrels").read_text() == "q1 0 a 1\nq1 0 b 0.5\n0042 0 d#1 -1\n"
-    with pytest.raises(InputError, match="'doc one' cannot stand in a TREC file"):
+    with pytest.raises(InputError, match="'doc one' cannot be written to a TREC file"):
         write_run(tmp_path / "b.run", {"q1": {"doc one": 1.0}})
     assert not (tmp_path / "b.run").exists()

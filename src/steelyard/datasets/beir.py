@@ -14,7 +14,7 @@ from ..core.records import Qrels
 from ..core.validation import decode_problem
 from ..io.text_files import read_lines, writing
 from ..ranking.qrels import identifier
-from ..ranking.trec.files import File, NotFound, find_qrels, read_qrels, shown
+from ..ranking.trec.files import File, NotFound, find_qrels, format_grade, read_qrels
 
 Texts: TypeAlias = dict[str, str]
 
@@ -65,7 +65,7 @@ def write_qrels_tsv(path: File, qrels: Qrels) -> None:
 def _qrels_table(qrels: Qrels) -> bytes:
     lines = [HEADER]
     for query, judged in qrels.items():
-        lines += [f"{_cell(query)}\t{_cell(doc)}\t{shown(grade)}\n" for doc, grade in judged.items()]
+        lines += [f"{tsv_id(query)}\t{tsv_id(doc)}\t{format_grade(grade)}\n" for doc, grade in judged.items()]
     return "".join(lines).encode("utf-8")
 
 
@@ -112,7 +112,9 @@ def _joined(item: Mapping[str, object], path: Path, line: int) -> str:
     return f"{title}\n{text}" if title.strip() else text
 
 
-def _cell(field: str) -> str:
+def tsv_id(field: str) -> str:
+    """Return an id that a tab-separated qrels file can store; raise InputError for any other."""
     if not field or field != field.strip() or any(letter in field for letter in "\t\r\n\v\f"):
-        raise InputError(f"{field!r} cannot stand in a qrels.tsv: an id has no tabs, line ends or blanks around it")
+        message = "an id is not empty and has no tabs, line ends or blanks around it"
+        raise InputError(f"{field!r} cannot be written to a qrels.tsv: {message}")
     return field

@@ -22,8 +22,8 @@ from ..io.row_parser import RowParser
 from ..io.rows import InvalidValue, decode_json, rows_of_file
 from ..io.samples import CheckResult, samples_of
 from ..io.text_files import Line, read_lines
-from ..ranking.trec.lines import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
-from ..ranking.trec.numbers import number
+from ..ranking.trec.line_parser import QRELS_LINE, RUN_LINE, TSV_LINE, Layout
+from ..ranking.trec.number_parser import parse_number
 from .dataset import Dataset, queries_of
 from .detect_format import KINDS, kind_of
 
@@ -163,7 +163,7 @@ def _entry(line: Line, path: Path, kind: str, layout: Layout) -> Entry | InputEr
             f"{pluralize(len(cells), 'column')}, expected {wanted} ({shape})", path=path, line=line.number
         )
     doc, given = cells[1 if layout.tabs else 2], cells[4 if kind == "run" else -1]
-    value, what = number(given), "score" if kind == "run" else "grade"
+    value, what = parse_number(given), "score" if kind == "run" else "grade"
     if value is None:
         return InputError(f"expected a number, found {given!r}", path=path, line=line.number, field=what)
     if not (cells[0] and doc):

@@ -10,7 +10,7 @@ from ..io.foreign_formats import YAML
 from ..io.ir_datasets import collection_name
 from ..io.rows import FORMATS, InvalidValue, decode_json
 from ..io.text_files import peek, read_utf8, suffix_of
-from ..ranking.trec.numbers import number
+from ..ranking.trec.number_parser import parse_number
 
 KINDS = ("samples", "dataset", "recall", "run", "qrels", "beir", "ragas", "deepeval", "promptfoo")
 """The kinds that can be read and written. ``recall`` is another shape of a dataset, ``ragas`` one of samples."""
@@ -83,11 +83,11 @@ def _kind_of_text(path: Path, suffix: str) -> str:
         (line for line in peek(path).decode("utf-8", "replace").lstrip("\ufeff").splitlines() if line.strip()), ""
     )
     cells, words = [cell.strip() for cell in first.split("\t")], first.split()
-    if len(cells) == 3 and (cells[0].casefold() in _QRELS_HEADS or number(cells[2]) is not None):
+    if len(cells) == 3 and (cells[0].casefold() in _QRELS_HEADS or parse_number(cells[2]) is not None):
         return "qrels"
-    if len(words) >= 6 and number(words[4]) is not None:
+    if len(words) >= 6 and parse_number(words[4]) is not None:
         return "run"
-    if len(words) == 4 and number(words[3]) is not None:
+    if len(words) == 4 and parse_number(words[3]) is not None:
         return "qrels"
     if suffix == ".tsv" or first[:1] in ("{", "["):
         return "samples"

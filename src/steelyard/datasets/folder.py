@@ -16,7 +16,8 @@ from ..core.records import Sample
 from ..io.rows import InvalidValue, decode_json
 from ..io.samples import read_samples, write_samples
 from ..io.text_files import read_utf8, writing
-from ..ranking.trec.files import shown
+from ..ranking.trec.files import format_grade
+from .beir import HEADER, tsv_id
 from .corpus import Corpus
 from .dataset import digest_of
 
@@ -46,9 +47,9 @@ def write_set(folder: Path, samples: Sequence[Sample], corpus: Corpus | None = N
     """Write the folder; what is in it under the same names is replaced."""
     queries = {sample.id: sample.user_input or "" for sample in samples}
     judged = {sample.id: sample.relevance for sample in samples if sample.relevance is not None}
-    lines = ["query-id\tcorpus-id\tscore\n"]
+    lines = [HEADER]
     for query, grades in judged.items():
-        lines += [f"{_cell(query)}\t{_cell(doc)}\t{shown(grade)}\n" for doc, grade in grades.items()]
+        lines += [f"{tsv_id(query)}\t{tsv_id(doc)}\t{format_grade(grade)}\n" for doc, grade in grades.items()]
     write_samples(folder / "samples.jsonl", samples)
     with writing(folder / "queries.jsonl") as file:
         for sample in samples:
@@ -65,9 +66,3 @@ def write_set(folder: Path, samples: Sequence[Sample], corpus: Corpus | None = N
 def _place(corpus: Corpus, key: str) -> Mapping[str, object]:
     place = corpus.places.get(key)
     return {} if place is None else {"metadata": {"source": place.doc, "start": place.start}}
-
-
-def _cell(field: str) -> str:
-    if not field or field != field.strip() or any(letter in field for letter in "\t\r\n\v\f"):
-        raise InputError(f"{field!r} cannot stand in a qrels.tsv: an id has no tabs, line ends or blanks around it")
-    return field

@@ -44,7 +44,7 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
     """
     if (place := _file_and_name(text)) is not None:
         return _from_file(*place)
-    spelled = measure_names.canonical(text)
+    spelled = measure_names.metric_names(text)
     if spelled is not None and len(spelled) > 1:
         raise InputError(f"{text} names {len(spelled)} metrics; ask for one of them: {', '.join(spelled[:5])}, …")
     base, params = metric_names.parse(spelled[0] if spelled else text)
@@ -110,12 +110,12 @@ def check_threshold(name: str, threshold: float) -> float:
 
 def _spellings(label: str) -> tuple[str, ...]:
     """A group or list of trec_eval's as its members; anything else stands for itself, as it was written."""
-    spelled = measure_names.canonical(label)
+    spelled = measure_names.metric_names(label)
     return spelled if spelled is not None and len(spelled) > 1 else (label,)
 
 
 def _preferred(text: str, *, judged: bool) -> str | None:
-    if _file_and_name(text) is not None or measure_names.canonical(text) is not None:
+    if _file_and_name(text) is not None or measure_names.metric_names(text) is not None:
         return None
     return "judged" if judged and _look_up(metric_names.parse(text).base, "judged") is not None else None
 

@@ -1,4 +1,4 @@
-"""Runs and qrels in DataFrames (polars, pandas, pyarrow): which column is which, and rows out of them."""
+"""Read runs and qrels from DataFrames (polars, pandas, pyarrow): find their columns and yield their rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 from ..core.errors import InputError
-from .qrels import identifier, numbers
-from .trec.lines import TrecLine
+from .qrels import finite_array, identifier
+from .trec.line_parser import TrecLine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def is_table(thing: object) -> TypeGuard[Table]:
-    """Whether a thing is a DataFrame or an Arrow table; imports nothing."""
+    """Whether an object is a DataFrame or an Arrow table; imports no library."""
     package = type(thing).__module__.partition(".")[0]
     return package in ("polars", "pandas", "pyarrow") and hasattr(thing, "columns")
 
@@ -39,7 +39,7 @@ def table_rows(table: Table, value: Literal["score", "grade"]) -> Iterator[TrecL
     ids: dict[object, str] = {}
     for line, (query, doc, cell) in enumerate(zip(queries, docs, values, strict=True), start=1):
         if type(cell) is not float or not isfinite(cell):
-            if (checked := numbers([cell], 1)) is None or isinstance(cell, str):
+            if (checked := finite_array([cell], 1)) is None or isinstance(cell, str):
                 raise InputError(f"expected a finite number, found {cell!r}", line=line, field=value)
             cell = float(checked[0])  # noqa: PLW2901 - the same number as a float
         if query not in ids:

@@ -1,8 +1,8 @@
-"""From a run and judgements to ``Rankings``: ranks by counting, then the policies.
+"""Join a run with qrels to ``Rankings``: compute ranks by counting, then apply the policies.
 
-A judged document's rank is one more than the number of documents that beat it, so scores are counted and nothing
-but an unordered list is ever sorted. ``place`` does that for a batch of whole queries; ``assemble`` applies the
-policies to what all batches found.
+A judged document's rank is one more than the number of documents with a better position, so scores are counted, and
+only a list that is not in descending order is sorted. ``rank_hits`` does this for a batch of whole queries;
+``assemble`` applies the policies to the results of all batches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.errors import InputError, WrongType
 from ..core.records import Qrels, Run
 from .policy import Policy
-from .qrels import BoolArray, IntArray, Judgements, identifier, numbers
+from .qrels import BoolArray, IntArray, QrelsTable, finite_array, identifier
 from .rankings import Counts, Rankings
 
 Scores: TypeAlias = NDArray[np.floating]
@@ -31,26 +31,26 @@ BATCH = 1 << 18  # scores at once: enough to make calls cheap, few enough to sta
 
 @dataclass
 class ScannedRun:
-    """What a run holds of the judgements."""
+    """The ranks of judged documents in a run, before the policies are applied."""
 
     ranks: IntArray
-    """Rank of each row of the judgements, 0 where it was not retrieved."""
+    """The rank of each row of the qrels, 0 if its document was not retrieved."""
     retrieved: IntArray
-    """Documents retrieved for each judged query, -1 where the run lacks the query."""
+    """The number of documents retrieved for each judged query, -1 if the run lacks the query."""
     tied: BoolArray
-    """Judged queries with documents of equal score."""
+    """A mask of the judged queries with documents of equal score."""
     firsts: IntArray
-    """Rank of the first of the documents that share the score of each row's, itself where it is alone."""
+    """The first rank of the documents with the same score as each row's document."""
     sizes: IntArray
-    """How many documents share that score."""
+    """The number of documents with that score."""
     ignored: list[str] = field(default_factory=list)
     duplicates: int = 0
     run_id: str = "steelyard"
 
     @classmethod
-    def nothing(cls, judgements: Judgements) -> ScannedRun:
-        """The state before any query was read."""
-        size, rows = len(judgements.queries), len(judgements.docs)
+    def empty(cls, qrels_table: QrelsTable) -> ScannedRun:
+        """The state before any query is read."""
+        size, rows = len(qrels_table.queries), len(qrels_table.docs)
         return cls(
             np.zeros(rows, dtype=np.int64),
             np.full(size, -1, dtype=np.int64),
@@ -59,14 +59,13 @@ class ScannedRun:
             np.zeros(rows, dtype=np.int64),
         )
 
-    def take(self, placed: HitRanks, rows: IntArray) -> None:
-        """Put down where the hits of some rows are."""
-        self.ranks[rows], self.firsts[rows], self.sizes[rows] = placed.ranks, placed.firsts, placed.sizes
+    def set_ranks(self, hit_ranks: HitRanks, rows: IntArray) -> None:
+        """Store the ranks of the hits of some rows."""
+        self.ranks[rows], self.firsts[rows], self.sizes[rows] = hit_ranks.ranks, hit_ranks.firsts, hit_ranks.sizes
 
 
 class HitRanks(NamedTuple):
-    """Where hits are: their ranks, the ranks from which on their scores are shared, by how many documents, and which
-    groups hold equal scores."""
+    """The ranks of hits, the first rank and the number of documents with each hit's score, and the groups with ties."""
 
     ranks: IntArray
     firsts: IntArray
@@ -74,23 +73,23 @@ class HitRanks(NamedTuple):
     tied: BoolArray
 
 
-def join(run: Run, qrels: Qrels | Judgements, policy: Policy | None = None) -> Rankings:
-    """Join ``{query: {document: score}}`` with judgements.
+def join(run: Run, qrels: Qrels | QrelsTable, policy: Policy | None = None) -> Rankings:
+    """Join ``{query: {document: score}}`` with qrels.
 
     >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 2.0}}, {"q": {"b": 1, "x": 1}})
     >>> table.ranks.tolist(), table.retrieved.tolist()  # b and c are tied, and c comes first
     ([3], [3])
     """
     policy = policy or Policy()
-    judgements = qrels if isinstance(qrels, Judgements) else Judgements.of_mapping(qrels)
-    rows = judgements.with_self() if policy.drop_self else judgements
-    found = ScannedRun.nothing(rows)
+    qrels_table = qrels if isinstance(qrels, QrelsTable) else QrelsTable.of_mapping(qrels)
+    rows = qrels_table.with_self() if policy.drop_self else qrels_table
+    found = ScannedRun.empty(rows)
     known = {query: at for at, query in enumerate(rows.queries)}
     if any(type(query) is not str for query in run):
         run = {identifier(query, "query"): ranking for query, ranking in run.items()}
     found.ignored = [query for query in run if query not in known]
     for batch in _batches(run, known):
-        _place_batch(batch, rows, found, policy)
+        _rank_batch(batch, rows, found, policy)
     return assemble(rows, found, policy)
 
 
@@ -112,26 +111,26 @@ def _batches(run: Run, known: Mapping[str, int]) -> Iterator[list[tuple[int, Map
 
 
 def _text_keys(ranking: Mapping[str, float]) -> Mapping[str, float]:
-    """The ranking with text for ids. A look at the first key is enough to leave a million others alone."""
+    """The ranking with ids as text. Only the first key is checked, so that a million ids need no check."""
     if None in ranking or not isinstance(next(iter(ranking), ""), str):
         return {identifier(doc, "document"): score for doc, score in ranking.items()}
     return ranking
 
 
-def _place_batch(
-    batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements, found: ScannedRun, policy: Policy
+def _rank_batch(
+    batch: Sequence[tuple[int, Mapping[str, float]]], rows: QrelsTable, found: ScannedRun, policy: Policy
 ) -> None:
     sizes = [len(ranking) for _, ranking in batch]
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     scores = np.empty(int(starts[-1]))
-    room = scores.data.cast("B") if len(scores) else bytearray()
+    buffer = scores.data.cast("B") if len(scores) else bytearray()
     try:
         for start, size, (_, ranking) in zip(starts.tolist(), sizes, batch, strict=False):
-            pack_into(f"{size}d", room, 8 * start, *ranking.values())  # twice as fast as numpy reads numbers
+            pack_into(f"{size}d", buffer, 8 * start, *ranking.values())  # twice as fast as numpy reads numbers
     except (StructError, TypeError, OverflowError):
-        raise _no_number(batch, rows) from None
+        raise _invalid_score(batch, rows) from None
     if len(scores) and not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
-        raise _no_number(batch, rows)
+        raise _invalid_score(batch, rows)
     hits, groups, hit_scores = [], [], []
     docs, bounds = rows.docs, rows.starts.tolist()
     for group, (at, ranking) in enumerate(batch):
@@ -145,37 +144,37 @@ def _place_batch(
         names = list(batch[group][1])
         return [names[position] for position in positions]
 
-    placed = place(
-        single(scores) if policy.trec else scores,
+    hit_ranks = rank_hits(
+        single_precision(scores) if policy.trec else scores,
         starts,
         np.array(groups, dtype=np.int64),
-        single(np.array(hit_scores)) if policy.trec else np.array(hit_scores, dtype=np.float64),
+        single_precision(np.array(hit_scores)) if policy.trec else np.array(hit_scores, dtype=np.float64),
         lambda hit: docs[hits[hit]],
         ids,
         given=policy.ties == "given",
     )
     queries = np.array([at for at, _ in batch], dtype=np.int64)
-    found.take(placed, np.array(hits, dtype=np.intp))
+    found.set_ranks(hit_ranks, np.array(hits, dtype=np.intp))
     found.retrieved[queries] = sizes
-    found.tied[queries] = placed.tied
+    found.tied[queries] = hit_ranks.tied
 
 
-def _no_number(batch: Sequence[tuple[int, Mapping[str, float]]], rows: Judgements) -> InputError:
+def _invalid_score(batch: Sequence[tuple[int, Mapping[str, float]]], rows: QrelsTable) -> InputError:
     for at, ranking in batch:
         for doc, score in ranking.items():
-            if isinstance(score, str) or numbers([score], 1) is None:
+            if isinstance(score, str) or finite_array([score], 1) is None:
                 place_of = f"query {rows.queries[at]!r}, document {doc!r}"
                 return InputError(f"score is not a finite number: {score!r} ({place_of})")
     raise AssertionError
 
 
-def single(scores: Scores) -> Scores:
-    """Scores in single precision, as trec_eval 9 keeps them: what is equal there is tied."""
+def single_precision(scores: Scores) -> Scores:
+    """Scores in single precision, as trec_eval 9 stores them: scores that are equal there are tied."""
     with np.errstate(over="ignore"):
         return scores.astype(np.float32)
 
 
-def place(
+def rank_hits(
     scores: Scores,
     starts: IntArray,
     groups: IntArray,
@@ -185,10 +184,10 @@ def place(
     *,
     given: bool = False,
 ) -> HitRanks:
-    """Ranks of some documents, the hits, within their groups, and with whom they are tied.
+    """The ranks of some documents, the hits, within their groups, and the documents tied with them.
 
-    ``scores`` of group g are rows ``starts[g]:starts[g+1]``. A hit is known by its group and its score; its id
-    and the ids at positions of a group are asked for only where scores are equal.
+    ``scores`` of group g are rows ``starts[g]:starts[g+1]``. A hit is given by its group and its score; ``hit_id`` and
+    ``ids`` (the ids at positions of a group) are called only for equal scores.
     """
     ordered, tied = _descending(scores, starts)
     low, high = starts[groups], starts[groups + 1]
@@ -209,7 +208,7 @@ def place(
 
 
 def _descending(scores: Scores, starts: IntArray) -> tuple[Scores, BoolArray]:
-    """The scores, descending within each group, and which groups hold equal ones."""
+    """The scores, descending within each group, and a mask of the groups with equal scores."""
     tied = np.zeros(len(starts) - 1, dtype=np.bool_)
     if len(scores) < 2:
         return scores, tied
@@ -229,8 +228,8 @@ def _descending(scores: Scores, starts: IntArray) -> tuple[Scores, BoolArray]:
 
 
 def _first_not_above(ordered: Scores, low: IntArray, high: IntArray, sought: Scores) -> IntArray:
-    """For each hit the first place in its stretch, descending, where nothing above the score sought is left."""
-    low, high = low.copy(), high - 1  # the hit itself is in the stretch
+    """For each hit, the first position in its descending range with a score not above ``sought``."""
+    low, high = low.copy(), high - 1  # the hit itself is in the range
     while (low < high).any():
         middle = (low + high) >> 1
         above = ordered[middle] > sought
@@ -240,7 +239,7 @@ def _first_not_above(ordered: Scores, low: IntArray, high: IntArray, sought: Sco
 
 
 def _last_equal(ordered: Scores, low: IntArray, high: IntArray, sought: Scores) -> IntArray:
-    """For each hit the last place in its stretch that has the score sought, as its first place, ``low``, has."""
+    """For each hit, the last position in its range with the score ``sought``; position ``low`` has it too."""
     low, high = low.copy(), high - 1
     while (low < high).any():
         middle = (low + high + 1) >> 1
@@ -250,10 +249,10 @@ def _last_equal(ordered: Scores, low: IntArray, high: IntArray, sought: Scores) 
     return low
 
 
-def assemble(rows: Judgements, found: ScannedRun, policy: Policy) -> Rankings:
-    """Apply the policies (own hits, depth, judged only, missing) to what was found, and group it by query."""
+def assemble(rows: QrelsTable, found: ScannedRun, policy: Policy) -> Rankings:
+    """Apply the policies (own hits, depth, judged only, missing) to scanned ranks, and group them by query."""
     if (found.retrieved < 0).all():
-        raise InputError(_nothing_shared(found.ignored, rows.queries))
+        raise InputError(_no_common_query(found.ignored, rows.queries))
     query, ranks, retrieved = rows.query, found.ranks.copy(), found.retrieved.copy()
     real = ~np.isnan(rows.grades)
     dropped = 0
@@ -281,7 +280,7 @@ def assemble(rows: Judgements, found: ScannedRun, policy: Policy) -> Rankings:
     judged = judged[np.lexsort((-rows.grades[judged], query[judged]))]
     size = int(kept.sum())
     starts = _starts(renumbered[query[order]], size)
-    if policy.judged_only:  # ranks among the judged ones
+    if policy.judged_only:  # ranks among the judged documents
         ranks[order] = np.arange(1, len(order) + 1) - starts[renumbered[query[order]]]
     missing = tuple(rows.queries[at] for at in np.flatnonzero(~present).tolist())
     return Rankings(
@@ -312,8 +311,8 @@ def _starts(groups: IntArray, size: int) -> IntArray:
     return np.concatenate(([0], np.cumsum(np.bincount(groups, minlength=size)))).astype(np.int64)
 
 
-def _nothing_shared(asked: Sequence[str], judged: Sequence[str]) -> str:
-    """Why there is nothing to score, with examples of the ids and, where one is seen, the difference."""
+def _no_common_query(asked: Sequence[str], judged: Sequence[str]) -> str:
+    """The message for a run without judged queries, with examples of the ids and, if found, their difference."""
     if not asked:
         return "the run is empty"
     sides = f"the run has {', '.join(map(repr, asked[:3]))}; the qrels have {', '.join(map(repr, judged[:3]))}"
@@ -330,8 +329,8 @@ def _without_prefix(query: str) -> str:
 
 
 _FORMS: dict[str, Callable[[str], str]] = {
-    " (they agree once leading zeros are taken off)": lambda query: query.lstrip("0"),
-    " (they agree but for upper and lower case)": str.casefold,
-    " (they agree once a suffix such as '.1' is taken off)": _without_suffix,
-    " (they agree once a prefix such as 'q' is taken off)": _without_prefix,
+    " (they match without leading zeros)": lambda query: query.lstrip("0"),
+    " (they match if case is ignored)": str.casefold,
+    " (they match without a suffix such as '.1')": _without_suffix,
+    " (they match without a prefix such as 'q')": _without_prefix,
 }

@@ -1,4 +1,4 @@
-"""The policy by which a run is read against qrels."""
+"""The policy for scoring a run against qrels."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a run is read against qrels; printed in every report.
+    """The rules for scoring a run against qrels; every report prints them.
 
-    ``compat="trec_eval"`` reproduces trec_eval 9.0.8: scores compared in single precision, relevance level 1,
-    undefined values counted as 0, negative grades unjudged, and judged queries absent from the run left out
-    unless ``missing="zero"`` (its ``-c``) is given.
+    ``compat="trec_eval"`` reproduces trec_eval 9.0.8: scores are compared in single precision, the relevance level is
+    1, undefined values count as 0, negative grades count as unjudged, and judged queries that the run lacks are left
+    out unless ``missing="zero"`` (its ``-c``) is given.
 
     >>> Policy(compat="trec_eval").missing, Policy().missing
     ('skip', 'zero')
@@ -62,10 +62,10 @@ class Policy:
 
     @property
     def trec(self) -> bool:
-        """Whether trec_eval is to be reproduced."""
+        """Whether the policy reproduces trec_eval."""
         return self.compat == "trec_eval"
 
     @property
     def level(self) -> Grade | None:
-        """The least relevant grade; None where any positive grade is relevant."""
+        """The lowest relevant grade; None if every positive grade is relevant."""
         return 1 if self.relevance_level is None and self.trec else self.relevance_level

@@ -1,4 +1,4 @@
-"""Judgements as columns."""
+"""Relevance judgments as columns, and the checks of ids and numbers that runs and qrels share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Judgements:
-    """The qrels side of the join: rows of (query, document, grade), grouped by query, queries sorted."""
+class QrelsTable:
+    """Relevance judgments as rows of (query, document, grade), grouped by query, queries sorted."""
 
     queries: Sequence[str]
     starts: IntArray
@@ -31,10 +31,10 @@ class Judgements:
     @classmethod
     def of_columns(
         cls, queries: Sequence[str], docs: Sequence[str], grades: FloatArray, *, also: Iterable[str] = ()
-    ) -> Judgements:
-        """From three columns of equal length, in any order; ``also`` are queries without a judged document.
+    ) -> QrelsTable:
+        """Build the table from three columns of equal length, in any order; ``also`` are queries without judgments.
 
-        The same pair twice raises InputError.
+        A repeated pair of query and document raises InputError.
         """
         known = sorted({*queries, *also})
         code = {query: at for at, query in enumerate(known)}
@@ -49,10 +49,10 @@ class Judgements:
         return cls(known, starts, [docs[row] for row in order.tolist()], grades[order])
 
     @classmethod
-    def of_mapping(cls, qrels: Qrels) -> Judgements:
-        """From ``{query: {document: grade}}``.
+    def of_mapping(cls, qrels: Qrels) -> QrelsTable:
+        """Build the table from ``{query: {document: grade}}``.
 
-        >>> Judgements.of_mapping({"q2": {"d": 1}, "q1": {"b": 0, "a": 2.5}}).grades.tolist()
+        >>> QrelsTable.of_mapping({"q2": {"d": 1}, "q1": {"b": 0, "a": 2.5}}).grades.tolist()
         [0.0, 2.5, 1.0]
         """
         for query, judged in qrels.items():
@@ -66,25 +66,25 @@ class Judgements:
         docs = identifiers(found, "document")
         if not docs:
             raise InputError("the qrels are empty")
-        grades = numbers(chain.from_iterable(judged.values() for judged in table.values()), len(docs))
+        grades = finite_array(chain.from_iterable(judged.values() for judged in table.values()), len(docs))
         if grades is None:
-            query, doc, grade = _first_wordy(qrels)
+            query, doc, grade = _first_invalid(qrels)
             raise InputError(f"grade is not a finite number: {grade!r} (query {query!r}, document {doc!r})")
         sizes = list(map(len, table.values()))
-        if docs is not found:  # ids that were no text, of which two may now be the same
+        if docs is not found:  # some ids were converted to text, so two of them may now be equal
             queries = list(chain.from_iterable(map(repeat, table, sizes)))
             return cls.of_columns(queries, docs, grades, also=table)
         starts = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=starts[1:])
         return cls(list(table), starts, docs, grades)
 
-    def with_self(self) -> Judgements:
-        """The same with a row of grade NaN for each query whose own id is not among its documents."""
+    def with_self(self) -> QrelsTable:
+        """The table with an added row of grade NaN for each query whose own id is not among its documents."""
         queries = [self.queries[at] for at in self.query.tolist()]
         own = set(self.queries) - {query for query, doc in zip(queries, self.docs, strict=True) if query == doc}
         more = sorted(own)
         grades = np.concatenate((self.grades, np.full(len(more), np.nan)))
-        return Judgements.of_columns([*queries, *more], [*self.docs, *more], grades, also=self.queries)
+        return QrelsTable.of_columns([*queries, *more], [*self.docs, *more], grades, also=self.queries)
 
     @property
     def query(self) -> IntArray:
@@ -98,7 +98,7 @@ class Judgements:
 
 
 def identifier(found: object, what: str) -> str:
-    """An id as text: integers are written out, an absent id is an error and never a match."""
+    """Convert an id to text: integers are accepted; a missing id is an error, never a match."""
     if isinstance(found, str) and found:
         return found
     if isinstance(found, int | np.integer) and not isinstance(found, bool):
@@ -107,14 +107,14 @@ def identifier(found: object, what: str) -> str:
 
 
 def identifiers(found: Sequence[object], what: str) -> Sequence[str]:
-    """Many ids as text; where all are text already, as they should be, these very ones."""
+    """Convert many ids to text; if all are text already, return the same sequence."""
     if set(map(type, found)) <= {str} and "" not in found:
         return found  # type: ignore[return-value]
     return [identifier(one, what) for one in found]
 
 
-def numbers(values: Iterable[object], count: int) -> FloatArray | None:
-    """Values as an array, or None where one of them is no finite number (text, None, NaN, infinity)."""
+def finite_array(values: Iterable[object], count: int) -> FloatArray | None:
+    """Convert values to an array; None if one of them is not a finite number (text, None, NaN, infinity)."""
     try:
         array = np.fromiter(values, np.float64, count)
     except (TypeError, ValueError, OverflowError):
@@ -131,9 +131,9 @@ def _first_repeated(pairs: Iterable[tuple[str, str]]) -> tuple[str, str]:
     raise AssertionError
 
 
-def _first_wordy(table: Mapping[str, Mapping[str, object]]) -> tuple[str, str, object]:
+def _first_invalid(table: Mapping[str, Mapping[str, object]]) -> tuple[str, str, object]:
     for query, row in table.items():
         for doc, value in row.items():
-            if numbers([value], 1) is None:
+            if finite_array([value], 1) is None:
                 return query, doc, value
     raise AssertionError

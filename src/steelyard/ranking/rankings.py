@@ -1,24 +1,23 @@
-"""The one join of a run and qrels, which all ranking measures read.
+"""Rankings: a run joined with qrels, the input of all ranking measures.
 
-Only judged documents matter to a measure, so a table of rankings is sparse: for every query how many documents
-were retrieved, and for each judged document among them its rank and its grade. Ranks come from one order for all
-measures: score descending, then document id descending in byte order (or, with ``ties="given"``, the order given).
+A measure uses only judged documents, so a table of rankings is sparse: for every query the number of retrieved
+documents, and for each judged document among them its rank and its grade. All measures use the same ranks: score
+descending, then document id descending in byte order (or, with ``ties="given"``, the order given).
 
 For writers of measures, with Q queries and n judged retrieved documents ("hits", grouped by query, by rank):
 
     rankings.queries       Q ids, sorted                     rankings.retrieved   (Q,) documents retrieved
     rankings.starts        (Q+1,) hits of query q are rows starts[q]:starts[q+1]
     rankings.ranks         (n,) ranks from 1                 rankings.grades      (n,) grades as judged
-    rankings.level_firsts  (n,) rank at which the documents of a hit's score begin; level_sizes: how many there are
+    rankings.level_firsts  (n,) first rank of the documents with a hit's score; level_sizes: the number of them
     rankings.query         (n,) index of the hit's query     rankings.gains       (n,) grades, 0 where negative
     rankings.relevant(rel) (n,) bool                         rankings.num_relevant(rel)   (Q,) R of the qrels
     rankings.nonrelevant(rel), num_nonrelevant(rel)          judged and not relevant
     rankings.ideal, ideal_starts                             all positive grades of a query, descending
     rankings.total(values), rankings.running(values)         sums per query: (Q,), and running, (n,)
 
-A measure returns one float per query, NaN where it is undefined; ``rankings.settle(values)`` then applies the
-policy on undefined values. Makers: ``join.join`` for mappings; ``trec.load_rankings`` for all that a
-user may have.
+A measure returns one float per query, NaN if it is undefined; ``rankings.settle(values)`` then applies the policy on
+undefined values. ``join.join`` builds rankings from mappings, ``trec.files.load_rankings`` from any supported input.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What reading a run against qrels met with, for the report."""
+    """Counts of special cases found when joining a run with qrels, for the report."""
 
     missing: tuple[str, ...] = ()
     """Judged queries that the run lacks."""
     ignored: tuple[str, ...] = ()
-    """Queries of the run that have no judgements."""
+    """Queries of the run that have no relevance judgments."""
     tied: int = 0
     """Judged queries with at least two retrieved documents of equal score."""
     dropped_self: int = 0
@@ -55,7 +54,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Rankings:
-    """Rankings joined with judgements; see the head of this file."""
+    """A run joined with qrels; the module docstring describes the fields."""
 
     queries: tuple[str, ...]
     present: BoolArray
@@ -103,19 +102,19 @@ class Rankings:
         return low & (grades >= 0) if self.policy.trec else low
 
     def relevant(self, rel: Grade | None = None) -> BoolArray:
-        """Which hits are relevant: grade > 0, or >= the level where one is given; shape (n,)."""
+        """A mask of the relevant hits: grade > 0, or >= the level if one is given; shape (n,)."""
         return self._is_relevant(self.grades, rel)
 
     def nonrelevant(self, rel: Grade | None = None) -> BoolArray:
-        """Which hits are judged and not relevant, shape (n,). Under compat negative grades are not among them."""
+        """A mask of the hits that are judged and not relevant, shape (n,); with compat, without negative grades."""
         return self._is_nonrelevant(self.grades, rel)
 
     def num_relevant(self, rel: Grade | None = None) -> IntArray:
-        """R: relevant documents of each query in the qrels, shape (Q,)."""
+        """R: the number of relevant documents of each query in the qrels, shape (Q,)."""
         return self._per_judged(self._is_relevant(self.judged, rel))
 
     def num_nonrelevant(self, rel: Grade | None = None) -> IntArray:
-        """Documents of each query judged not relevant, shape (Q,)."""
+        """The number of documents of each query judged not relevant, shape (Q,)."""
         return self._per_judged(self._is_nonrelevant(self.judged, rel))
 
     def _per_judged(self, mask: BoolArray) -> IntArray:
@@ -142,11 +141,11 @@ class Rankings:
         return np.arange(1, len(self.ideal) + 1, dtype=np.int64) - self.ideal_starts[self.ideal_query]
 
     def total(self, values: FloatArray | BoolArray) -> FloatArray:
-        """Sum of values of hits per query, shape (Q,). The order of the sum is the order of the ranks."""
+        """The sum of the values of hits per query, shape (Q,), added in the order of the ranks."""
         return sum_by(self.query, values, len(self))
 
     def running(self, values: FloatArray | BoolArray) -> FloatArray:
-        """Running sum within each query, this hit included, shape (n,)."""
+        """The running sum within each query, including the hit itself, shape (n,)."""
         return running(np.asarray(values, dtype=np.float64), self.starts)
 
     def settle(self, values: FloatArray) -> FloatArray:
@@ -155,7 +154,7 @@ class Rankings:
 
 
 def sum_by(groups: IntArray, values: FloatArray | BoolArray, size: int) -> FloatArray:
-    """Sums of the values of each group, in the order given.
+    """The sum of the values of each group, added in the order given.
 
     >>> sum_by(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [1.0, 0.0, 5.0]
@@ -164,7 +163,7 @@ def sum_by(groups: IntArray, values: FloatArray | BoolArray, size: int) -> Float
 
 
 def quotient(part: FloatArray, whole: FloatArray | IntArray, *, empty: float = 0.0) -> FloatArray:
-    """``part / whole``, and ``empty`` where the whole is not positive.
+    """``part / whole``, or ``empty`` if the whole is not positive.
 
     >>> quotient(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]
@@ -175,7 +174,7 @@ def quotient(part: FloatArray, whole: FloatArray | IntArray, *, empty: float = 0
 
 
 def running(values: FloatArray, starts: IntArray) -> FloatArray:
-    """Running sums within the groups that ``starts`` bounds, each group summed by itself from its first row on.
+    """Running sums within the groups that ``starts`` bounds, each computed separately from its first row.
 
     >>> running(np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 1, 1, 4])).tolist()
     [1.0, 2.0, 6.0, 14.0]
@@ -184,7 +183,7 @@ def running(values: FloatArray, starts: IntArray) -> FloatArray:
     if bool(np.all(values == np.rint(values))) and float(np.abs(values).sum()) < 2**53:
         upto: FloatArray = np.concatenate(
             ([0.0], np.cumsum(values))
-        )  # whole numbers: one exact sum may be taken apart again
+        )  # sums of whole numbers are exact, so those of the groups follow by subtraction
         return upto[1:] - np.repeat(upto[starts[:-1]], sizes)
     sums = values.copy()
     for step in range(1, int(sizes.max(initial=0))):

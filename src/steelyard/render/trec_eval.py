@@ -56,8 +56,8 @@ def _asked(requests: Iterable[str]) -> list[str | Metric]:
     """The measures of a request in the order of trec_eval's output, each once; texts stay names."""
     found: dict[str, str | Metric] = {}
     for request in requests:
-        for name in measure_names.requested(request.strip()) or (request,):
-            is_text = name.partition("(")[0] in measure_names.TEXTS
+        for name in measure_names.expand_request(request.strip()) or (request,):
+            is_text = name.partition("(")[0] in measure_names.TEXT_MEASURES
             one = name if is_text else get_metric(name, way="ranking")
             if isinstance(one, Metric) and one.kind != "ranking":
                 raise InputError(f"{request} is no ranking metric")
@@ -76,7 +76,7 @@ class _Printed:
 
     def __init__(self, rankings: Rankings, one: str | Metric, precision: int) -> None:
         base, params = _parts(one)
-        self.name = f"{measure_names.spelling(base, params) or str(one):<22}"
+        self.name = f"{measure_names.trec_eval_name(base, params) or str(one):<22}"
         self.only_pooled = base in ("runid", "num_q", "gmap", "gbpref")
         self.pool = one.pool if isinstance(one, Metric) else base
         self.form = "d" if self.pool == "total" else ".17g" if precision >= 17 else f"6.{precision}f"

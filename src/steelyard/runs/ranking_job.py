@@ -2,7 +2,7 @@
 
 Rules of this file: a part is a stretch of one file, cut where a query begins, so nothing is moved or sorted. What a
 part finds is a few numbers for each judged document of its queries; measures, intervals and tests come from all of them
-together, as if the file had been read in one go. Workers read the run files where they lie.
+merge_pieces, as if the file had been read in one go. Workers read the run files where they lie.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..evaluate.evaluate_rankings import ranking_metrics, report_of
 from ..io.storage import Folder
 from ..ranking.join import ScannedRun, assemble
 from ..ranking.policy import Policy
-from ..ranking.qrels import Judgements
-from ..ranking.trec.blocks import NeedsSlowParser
-from ..ranking.trec.files import judgements_of
-from ..ranking.trec.scan import Piece, Scan, Ungrouped, pieces_of, together
+from ..ranking.qrels import QrelsTable
+from ..ranking.trec.block_parser import NeedsSlowParser
+from ..ranking.trec.files import load_qrels
+from ..ranking.trec.run_scanner import RunPiece, RunScanner, Ungrouped, merge_pieces, split_run
 from ..reports.report import Report
 from .job_parts import FORMAT, Done, Manifest, RankingJob
 
@@ -75,7 +75,7 @@ def plan_rankings(
     each = max(1, sum(sizes) // buckets) if buckets else PIECE
     pieces: list[tuple[int, int, int]] = []
     for number, (path, size) in enumerate(zip(runs, sizes, strict=True)):
-        cut = pieces_of(path, max(1, round(size / each)))
+        cut = split_run(path, max(1, round(size / each)))
         if not cut:
             raise InputError("a packed or empty file cannot be read in parts: unpack it first", path=path)
         pieces += [(number, piece.start, piece.end) for piece in cut]
@@ -94,7 +94,7 @@ def rank_part(folder: Folder, ranking: RankingJob, part: int, progress: Progress
     path = Path(ranking.runs[number])
     rows, policy = _judgements(ranking)
     try:
-        found = Scan(rows, policy).piece(Piece(path, start, end).reader())
+        found = RunScanner(rows, policy).piece(RunPiece(path, start, end).reader())
     except NeedsSlowParser as odd:
         raise _not_in_parts(path, odd) from None
     hits, queries = np.flatnonzero(found.ranks), np.flatnonzero(found.retrieved >= 0)
@@ -129,7 +129,7 @@ def merge_rankings(folder: Folder) -> list[Report]:
     for number, path in enumerate(ranking.runs):
         parts = [part for part, (run, _, _) in enumerate(ranking.pieces) if run == number]
         try:
-            found = together(rows, _founds(folder, parts, rows))
+            found = merge_pieces(rows, _founds(folder, parts, rows))
         except NeedsSlowParser as odd:
             raise _not_in_parts(Path(path), odd) from None
         rankings = assemble(rows, found, policy)
@@ -142,11 +142,11 @@ def merge_rankings(folder: Folder) -> list[Report]:
     return reports
 
 
-def _founds(folder: Folder, parts: Iterable[int], rows: Judgements) -> Iterator[ScannedRun]:
+def _founds(folder: Folder, parts: Iterable[int], rows: QrelsTable) -> Iterator[ScannedRun]:
     for part in parts:
         content = folder.read(f"results/{part:05}.json")
         assert content is not None
-        found, place = ScannedRun.nothing(rows), f"{folder.name}/results/{part:05}.json"
+        found, place = ScannedRun.empty(rows), f"{folder.name}/results/{part:05}.json"
         try:
             kept = msgspec.json.decode(content, type=_Part)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -167,9 +167,9 @@ def _check(kept: _Part, found: ScannedRun, path: str) -> None:
             raise InputError("they do not fit the judgements: run the part again", path=path, field=f"$.{name}")
 
 
-def _judgements(ranking: RankingJob) -> tuple[Judgements, Policy]:
+def _judgements(ranking: RankingJob) -> tuple[QrelsTable, Policy]:
     policy = ranking.policy
-    rows = judgements_of(ranking.qrels, "utf-8")
+    rows = load_qrels(ranking.qrels, "utf-8")
     return (rows.with_self() if policy.drop_self else rows), policy
 
 

@@ -22,8 +22,8 @@ THEIRS = sorted(set(pytrec_eval.supported_measures) - TEXTS)
 
 def ours() -> dict[str, Metric]:
     """Our metrics by trec_eval's printed name."""
-    wanted = [get_metric(name, way="ranking") for one in THEIRS for name in measure_names.requested(one) or ()]
-    return {str(measure_names.spelling(one.name, one.params)): one for one in wanted}
+    wanted = [get_metric(name, way="ranking") for one in THEIRS for name in measure_names.expand_request(one) or ()]
+    return {str(measure_names.trec_eval_name(one.name, one.params)): one for one in wanted}
 
 
 documents = st.sampled_from([f"d{at}" for at in range(40)])

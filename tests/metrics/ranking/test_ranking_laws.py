@@ -14,12 +14,12 @@ from steelyard.metrics.registry import Metric
 from steelyard.ranking.join import join
 from steelyard.ranking.policy import Policy
 from steelyard.ranking.rankings import Rankings
-from steelyard.ranking.trec import blocks, measure_names
+from steelyard.ranking.trec import block_parser, measure_names
 from steelyard.ranking.trec.files import load_rankings, write_qrels
 
 NAMES = [
     *dict.fromkeys(
-        name for one in ("all_trec", "ndcg.1=1,2=3", "set_F.0.5") for name in measure_names.canonical(one) or ()
+        name for one in ("all_trec", "ndcg.1=1,2=3", "set_F.0.5") for name in measure_names.metric_names(one) or ()
     ),
     *("f@10", "f(beta=2)@5", "hit@3", "dcg@10", "ndcg(gain=exponential)@10", "rbp", "rbp(p=0.5, graded=true)@10"),
     *("err@10", "judged@10", "mrr@10", "precision", "recall(rel=2)@100", "map(rel=2)@10"),
@@ -90,7 +90,7 @@ def test_where_blocks_end_does_not_matter(
     tmp_path: Path, lines: list[str], qrels: Path, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks of any size, in both ways of reading."""
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(block_parser, "BLOCK", block)
     path = written(tmp_path / "a.run", lines)
     assert weighed(load_rankings(path, qrels)) == WEIGHED
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n\r\n"))

@@ -1,4 +1,4 @@
-"""Runs and qrels: files, mappings and DataFrames in, mappings and tables of rankings out."""
+"""Read runs and qrels from files, mappings and DataFrames, and write them as TREC files."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from ...io.text_files import writing
 from ..dataframes import is_table, table_rows
 from ..join import ScannedRun, assemble, join
 from ..policy import Compat, Duplicates, Grade, Missing, Policy, Ties, Undefined
-from ..qrels import Judgements
+from ..qrels import QrelsTable
 from ..rankings import Rankings
-from .blocks import (
+from .block_parser import (
     ROOM,
     FieldColumn,
     Ids,
     NeedsSlowParser,
     Reader,
-    Text,
+    TextBuffer,
     check_text,
     columns_of,
     groups_of,
-    paired,
+    pair_hashes,
     reader_of,
     reader_of_chunks,
     whole_queries,
     whole_text,
 )
-from .lines import Layout, TrecLine, qrels_rows, run_rows, table_of
-from .numbers import numbers_of
-from .scan import Ungrouped, pieces_of, scan_pieces, scan_run
+from .line_parser import Layout, TrecLine, qrels_rows, run_rows, table_of
+from .number_parser import parse_column
+from .run_scanner import Ungrouped, scan_pieces, scan_run, split_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 File: TypeAlias = "str | PathLike[str]"
 
 LARGE, MOST_THREADS = 256 << 20, 8
-"""Bytes from which on a run file is read by several threads, and by how many at most."""
+"""The file size in bytes from which several threads read a run file, and the largest number of threads."""
 
 
 def load_rankings(
@@ -69,11 +69,11 @@ def load_rankings(
     depth: int | None = None,
     threads: int | None = None,
 ) -> Rankings:
-    """Join a run with qrels, each a path, a mapping or a DataFrame, under the policies of ``Policy``.
+    """Join a run with qrels, each a path, a mapping or a DataFrame, by the policies of ``Policy``.
 
-    A file is read as it streams by, in memory that does not grow with it unless the lines of a query stand apart.
-    A large plain file is read by several ``threads`` at once (default: one a processor), with the same result.
-    Raises InputError with file and line for bad input, and where run and qrels have no query id in common.
+    A file is read as a stream, in memory that does not grow with it unless the lines of a query are not contiguous.
+    Several ``threads`` read a large plain file at once (default: one per processor), with the same result.
+    Raises InputError with file and line for invalid input, and if run and qrels have no query id in common.
 
     >>> load_rankings({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}).ranks.tolist()
     [2]
@@ -89,62 +89,64 @@ def load_rankings(
         judged_only=judged_only,
         depth=depth,
     )
-    judgements = judgements_of(qrels, encoding)
+    qrels_table = load_qrels(qrels, encoding)
     if isinstance(run, Mapping):
-        return join(run, judgements, policy)
+        return join(run, qrels_table, policy)
     if is_table(run):
-        table, repeated = table_of(table_rows(run, "score"), _again("the run") if duplicates == "error" else None)
-        return _counted(join(table, judgements, policy), repeated)
+        table, repeated = table_of(
+            table_rows(run, "score"), _RepeatedError("the run") if duplicates == "error" else None
+        )
+        return _with_duplicates(join(table, qrels_table, policy), repeated)
     if not isinstance(run, str | PathLike):
         raise WrongType(f"a run is a path, a mapping {{query: {{document: score}}}} or a DataFrame, not {run!r}")
     path = Path(run)
-    rows = judgements.with_self() if drop_self else judgements
+    rows = qrels_table.with_self() if drop_self else qrels_table
     try:
         try:
-            found = _scanned(path, encoding, rows, policy, threads)
+            found = _scan_file(path, encoding, rows, policy, threads)
         except Ungrouped:
-            found = scan_run(reader_of_chunks(_regrouped(reader_of(path, encoding))), rows, policy)
+            found = scan_run(reader_of_chunks(_group_by_query(reader_of(path, encoding))), rows, policy)
     except NeedsSlowParser:
-        table, repeated = _careful_run(path, encoding, duplicates, more=policy.trec)
-        return _counted(join(table, judgements, policy), repeated)
+        table, repeated = _slow_run(path, encoding, duplicates, extra_columns=policy.trec)
+        return _with_duplicates(join(table, qrels_table, policy), repeated)
     return assemble(rows, found, policy)
 
 
-def _scanned(path: Path, encoding: str, rows: Judgements, policy: Policy, threads: int | None) -> ScannedRun:
-    """What a run file holds of the judgements, read in pieces where that is worth it."""
+def _scan_file(path: Path, encoding: str, rows: QrelsTable, policy: Policy, threads: int | None) -> ScannedRun:
+    """The ranks of judged documents in a run file, which several threads read if it is large."""
     if threads is None:
         threads = min(MOST_THREADS, os.cpu_count() or 1) if path.is_file() and path.stat().st_size >= LARGE else 1
     if threads > 1 and encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-        pieces = pieces_of(path, threads)
+        pieces = split_run(path, threads)
         if len(pieces) > 1:
             return scan_pieces([piece.reader() for piece in pieces], rows, policy, threads=threads)
     return scan_run(reader_of(path, encoding), rows, policy)
 
 
-def _counted(rankings: Rankings, repeated: int) -> Rankings:
+def _with_duplicates(rankings: Rankings, repeated: int) -> Rankings:
     return replace(rankings, counts=replace(rankings.counts, duplicates=repeated))
 
 
-def judgements_of(qrels: Qrels | Table | File, encoding: str) -> Judgements:
-    """Judgements from a path, a mapping or a DataFrame."""
+def load_qrels(qrels: Qrels | Table | File, encoding: str) -> QrelsTable:
+    """Read qrels from a path, a mapping or a DataFrame."""
     if isinstance(qrels, Mapping):
-        return Judgements.of_mapping(qrels)
+        return QrelsTable.of_mapping(qrels)
     if is_table(qrels):
-        return Judgements.of_mapping(table_of(table_rows(qrels, "grade"), _again("the qrels"))[0])
+        return QrelsTable.of_mapping(table_of(table_rows(qrels, "grade"), _RepeatedError("the qrels"))[0])
     if not isinstance(qrels, str | PathLike):
         raise WrongType(f"qrels are a path, a mapping {{query: {{document: grade}}}} or a DataFrame, not {qrels!r}")
     if (collection := collection_name(qrels)) is not None:
-        return Judgements.of_mapping(Collection(collection).qrels)
+        return QrelsTable.of_mapping(Collection(collection).qrels)
     path = Path(qrels)
     if path.is_dir():
         path = find_qrels(path)
     try:
-        return _fast_judgements(path, encoding)
+        return _fast_qrels(path, encoding)
     except NeedsSlowParser:
-        return Judgements.of_mapping(read_qrels(path, encoding=encoding))
+        return QrelsTable.of_mapping(read_qrels(path, encoding=encoding))
 
 
-def _fast_judgements(path: Path, encoding: str) -> Judgements:
+def _fast_qrels(path: Path, encoding: str) -> QrelsTable:
     text, end = whole_text(reader_of(path, encoding))
     if (first := re.compile(rb"\S.*").search(text.buffer, ROOM, end)) is None:
         raise NeedsSlowParser
@@ -157,8 +159,8 @@ def _fast_judgements(path: Path, encoding: str) -> Judgements:
         raise NeedsSlowParser
     if layout.tabs and any(_has_blank_ends(text, column) for column in (queries, docs)):
         raise NeedsSlowParser
-    keys = np.sort(paired(text.hashes(queries), text.hashes(docs)))
-    if (keys[1:] == keys[:-1]).any():  # a document judged twice, by all appearances
+    keys = np.sort(pair_hashes(text.hashes(queries), text.hashes(docs)))
+    if (keys[1:] == keys[:-1]).any():  # a document is very likely judged twice
         raise NeedsSlowParser
     groups = groups_of(text, queries)
     names = list(Ids(text, queries.part(groups[:-1])))
@@ -171,16 +173,16 @@ def _fast_judgements(path: Path, encoding: str) -> Judgements:
     codes = np.repeat(code_of, np.diff(groups))
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(known) + 1))
-    return Judgements(known, starts, Ids(text, docs.part(order)), numbers_of(text, grades)[order])
+    return QrelsTable(known, starts, Ids(text, docs.part(order)), parse_column(text, grades)[order])
 
 
-def _has_blank_ends(text: Text, column: FieldColumn) -> bool:
+def _has_blank_ends(text: TextBuffer, column: FieldColumn) -> bool:
     ends = (column.starts, column.starts + column.sizes - 1)
     return any(bool((text.bytes[places] <= 32).any()) for places in ends)
 
 
-def _regrouped(read: Reader) -> Iterator[bytes]:
-    """The lines of a run, those of a query together, in their order."""
+def _group_by_query(read: Reader) -> Iterator[bytes]:
+    """The lines of a run, grouped by query in order of appearance."""
     text, end = whole_text(read)
     groups: dict[bytes, list[bytes]] = {}
     for line in bytes(text.buffer[ROOM:end]).split(b"\n"):
@@ -193,31 +195,31 @@ def _regrouped(read: Reader) -> Iterator[bytes]:
 def read_run(
     path: File, *, encoding: str = "utf-8", duplicates: Duplicates = "error", compat: Compat = "steelyard"
 ) -> dict[str, dict[str, float]]:
-    """Read a TREC run, ``query Q0 document rank score run`` in a line, as ``{query: {document: score}}``.
+    """Read a TREC run, with lines ``query Q0 document rank score run``, as ``{query: {document: score}}``.
 
-    Blanks of any kind separate, ``#`` and quotes are text, and ids stay text. gzip and zstd are read as they are.
-    Raises InputError with the line for what is no such line, or for a document that its query has had already
-    (``duplicates="best"`` keeps the better); ``compat="trec_eval"`` accepts further columns.
+    Blanks of any kind separate fields, ``#`` and quotes are text, and ids stay text. gzip and zstd files are
+    decompressed. Raises InputError with the line for an invalid line and for a repeated document of a query
+    (``duplicates="best"`` keeps its best score); ``compat="trec_eval"`` accepts further columns.
     """
-    more = compat == "trec_eval"
+    extra_columns = compat == "trec_eval"
     try:
-        return _fast_run(reader_of(Path(path), encoding), more=more)
+        return _fast_run(reader_of(Path(path), encoding), extra_columns=extra_columns)
     except NeedsSlowParser:
-        return _careful_run(Path(path), encoding, duplicates, more=more)[0]
+        return _slow_run(Path(path), encoding, duplicates, extra_columns=extra_columns)[0]
 
 
-def _fast_run(read: Reader, *, more: bool) -> dict[str, dict[str, float]]:
+def _fast_run(read: Reader, *, extra_columns: bool) -> dict[str, dict[str, float]]:
     table: dict[str, dict[str, float]] = {}
     size = 0
-    for block in whole_queries(read, more=more):
+    for block in whole_queries(read, extra_columns=extra_columns):
         docs = [doc.decode("utf-8") for doc in block.text.fields(block.docs)]
-        scores = numbers_of(block.text, block.scores).tolist()
+        scores = parse_column(block.text, block.scores).tolist()
         bounds = block.starts.tolist()
         names = block.text.fields(block.queries.part(block.starts[:-1]))
         for name, start, end in zip(names, bounds, bounds[1:], strict=False):
             table.setdefault(name.decode("utf-8"), {}).update(zip(docs[start:end], scores[start:end], strict=True))
         size += len(docs)
-    if not size or sum(map(len, table.values())) < size:  # nothing, or a document twice
+    if not size or sum(map(len, table.values())) < size:  # an empty file, or a repeated document
         raise NeedsSlowParser
     return table
 
@@ -226,11 +228,11 @@ QRELS_PLACES = ("qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv")
 
 
 class NotFound(InputError, FileNotFoundError):
-    """A folder lacks a file; the message says what was looked for."""
+    """A folder lacks a file; the message lists the names that were tried."""
 
 
 def find_qrels(directory: Path, qrels: File | None = None) -> Path:
-    """The qrels file of a BEIR folder: the one named, by path or by split, or the first of ``QRELS_PLACES``.
+    """Find the qrels file of a BEIR folder: ``qrels`` as a path or a split, or the first of ``QRELS_PLACES``.
 
     Raises NotFound, a FileNotFoundError.
     """
@@ -244,39 +246,39 @@ def find_qrels(directory: Path, qrels: File | None = None) -> Path:
 
 def read_qrels(path: File, *, encoding: str = "utf-8") -> dict[str, dict[str, float]]:
     """Read qrels as ``{query: {document: grade}}``: TREC's ``query 0 document grade``, or BEIR's
-    ``query-id, corpus-id, score`` between tabs, with its header or without.
+    ``query-id, corpus-id, score`` separated by tabs, with or without a header.
 
-    Raises InputError with the line for what is neither, and for a document judged twice for a query.
+    Raises InputError with the line for any other line, and for a document judged twice for a query.
     """
     path = Path(path)
-    table, _ = table_of(qrels_rows(path, encoding), _again(path))
+    table, _ = table_of(qrels_rows(path, encoding), _RepeatedError(path))
     if not table:
-        raise InputError("no judgements after the header", path=path)
+        raise InputError("no relevance judgments after the header", path=path)
     return table
 
 
-def _careful_run(
-    path: Path, encoding: str, duplicates: Duplicates, *, more: bool
+def _slow_run(
+    path: Path, encoding: str, duplicates: Duplicates, *, extra_columns: bool
 ) -> tuple[dict[str, dict[str, float]], int]:
-    again = None if duplicates == "best" else _again(path, " (--duplicates best keeps the better of them)")
-    return table_of(run_rows(path, encoding, more=more), again)
+    repeated_error = None if duplicates == "best" else _RepeatedError(path, " (--duplicates best keeps the best score)")
+    return table_of(run_rows(path, encoding, extra_columns=extra_columns), repeated_error)
 
 
-class _again:  # noqa: N801 - a function with two settings
-    """Makes the error for a document that comes a second time."""
+class _RepeatedError:
+    """Makes the error for a repeated document."""
 
-    def __init__(self, where: Path | str, advice: str = "") -> None:
-        self.where, self.advice = where, advice
+    def __init__(self, where: Path | str, hint: str = "") -> None:
+        self.where, self.hint = where, hint
 
     def __call__(self, row: TrecLine, first: int) -> InputError:
-        message = f"document {row.doc!r} is in query {row.query!r} already, from line {first}{self.advice}"
+        message = f"document {row.doc!r} is in query {row.query!r} already, from line {first}{self.hint}"
         return InputError(message, path=self.where, line=row.line)
 
 
 def write_run(path: File, run: Run, *, tag: str = "steelyard") -> None:
-    """Write a run as TREC has it, best first, scores with all their digits; gzip by the suffix ``.gz``.
+    """Write a TREC run, best first, scores with all their digits; a name ending in ``.gz`` is compressed.
 
-    Raises InputError for an id with a blank in it, which no TREC file can hold.
+    Raises InputError for an id that contains a blank, which a TREC file cannot represent.
     """
     _write(Path(path), _run_lines(run, tag))
 
@@ -286,34 +288,34 @@ def _run_lines(run: Run, tag: str) -> Iterator[str]:
         ordered = sorted(ranking.items(), key=lambda item: item[0], reverse=True)
         ordered.sort(key=lambda item: item[1], reverse=True)
         for rank, (doc, score) in enumerate(ordered, start=1):
-            yield f"{_word(query)} Q0 {_word(doc)} {rank} {float(score)!r} {_word(tag)}\n"
+            yield f"{_checked_id(query)} Q0 {_checked_id(doc)} {rank} {float(score)!r} {_checked_id(tag)}\n"
 
 
 def write_qrels(path: File, qrels: Qrels) -> None:
-    """Write qrels as TREC has them, ``query 0 document grade``; gzip by the suffix ``.gz``.
+    """Write TREC qrels, ``query 0 document grade``; a name ending in ``.gz`` is compressed.
 
-    Raises InputError for an id with a blank in it; ``write_beir`` can hold those.
+    Raises InputError for an id that contains a blank; ``write_beir`` can write such ids.
     """
     lines = (
-        f"{_word(query)} 0 {_word(doc)} {shown(grade)}\n"
+        f"{_checked_id(query)} 0 {_checked_id(doc)} {format_grade(grade)}\n"
         for query, judged in qrels.items()
         for doc, grade in judged.items()
     )
     _write(Path(path), lines)
 
 
-def shown(grade: Grade) -> str:
-    """A grade as files hold it: whole numbers without a point.
+def format_grade(grade: Grade) -> str:
+    """Format a grade for a file: whole numbers without a decimal point.
 
-    >>> shown(2.0), shown(0.5)
+    >>> format_grade(2.0), format_grade(0.5)
     ('2', '0.5')
     """
     return str(int(grade)) if float(grade).is_integer() else repr(float(grade))
 
 
-def _word(field: str) -> str:
+def _checked_id(field: str) -> str:
     if not field or field[0] == "\ufeff" or any(letter <= " " for letter in field):
-        raise InputError(f"{field!r} cannot stand in a TREC file: an id has at least one letter and no blanks")
+        raise InputError(f"{field!r} cannot be written to a TREC file: an id has at least one letter and no blanks")
     return field
 
 

@@ -1,4 +1,4 @@
-"""Numbers out of fields of text, many at once, each the double nearest to what is written."""
+"""Parse fields of text to numbers, many at once, each to the double nearest to the written value."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from ..qrels import FloatArray
-from .blocks import LOW_BYTES, FieldColumn, NeedsSlowParser, Text, Words
+from .block_parser import LOW_BYTES, FieldColumn, NeedsSlowParser, TextBuffer, WordArray
 
 HIGH_BYTES = ~LOW_BYTES[::-1]
 
 
-def numbers_of(text: Text, column: FieldColumn) -> FloatArray:
-    """The fields as numbers, each the double nearest to what is written; Odd where one is no number."""
+def parse_column(text: TextBuffer, column: FieldColumn) -> FloatArray:
+    """The fields as numbers, each the double nearest to the written value; NeedsSlowParser if one is not a number."""
     if not len(column.starts):
         return np.empty(0)
     if (fixed := _fixed_point(text, column)) is not None:
@@ -29,9 +29,9 @@ def numbers_of(text: Text, column: FieldColumn) -> FloatArray:
     shown[:, -1] = 44
     try:
         decoded = _NUMBERS.decode(b"[" + shown.tobytes()[:-1] + b"]")
-    except msgspec.DecodeError:  # not as JSON writes numbers: +1, .5, 1., inf, or no number at all
-        decoded = [_number_or_odd(field) for field in text.fields(column)]
-    if len(decoded) != len(column.starts):  # 2,5 is two numbers to JSON
+    except msgspec.DecodeError:  # not a number in JSON's notation: +1, .5, 1., inf, or no number at all
+        decoded = [_parse_or_fail(field) for field in text.fields(column)]
+    if len(decoded) != len(column.starts):  # JSON reads 2,5 as two numbers
         raise NeedsSlowParser
     return np.fromiter(decoded, np.float64, len(decoded))
 
@@ -39,16 +39,16 @@ def numbers_of(text: Text, column: FieldColumn) -> FloatArray:
 _NUMBERS = msgspec.json.Decoder(list[float])
 
 
-def _number_or_odd(field: bytes) -> float:
-    if (value := number(field.decode("utf-8", "replace"))) is None:
+def _parse_or_fail(field: bytes) -> float:
+    if (value := parse_number(field.decode("utf-8", "replace"))) is None:
         raise NeedsSlowParser
     return value
 
 
-def number(text: str) -> float | None:
-    """A finite number as trec files write it; None for anything else, NaN and infinity among it.
+def parse_number(text: str) -> float | None:
+    """Parse a finite number of a TREC file; None for any other text, including NaN and infinity.
 
-    >>> number("1e-3"), number("high"), number("nan"), number("1e400"), number("1_000")
+    >>> parse_number("1e-3"), parse_number("high"), parse_number("nan"), parse_number("1e400"), parse_number("1_000")
     (0.001, None, None, None, None)
     """
     try:
@@ -58,10 +58,10 @@ def number(text: str) -> float | None:
     return value if isfinite(value) and "_" not in text and text.isascii() else None
 
 
-def is_endless(text: str) -> bool:
-    """Whether a text is an infinite number, or one too large to be held.
+def is_infinite(text: str) -> bool:
+    """Whether a text is an infinite number, or a number too large for a double.
 
-    >>> is_endless("-1e400"), is_endless("high")
+    >>> is_infinite("-1e400"), is_infinite("high")
     (True, False)
     """
     try:
@@ -73,10 +73,10 @@ def is_endless(text: str) -> bool:
 _ZEROS = np.uint64(0x3030303030303030)
 
 
-def _fixed_point(text: Text, column: FieldColumn) -> FloatArray | None:
-    """Numbers that are digits with one and the same number of decimals, eight digits at once; None for others.
+def _fixed_point(text: TextBuffer, column: FieldColumn) -> FloatArray | None:
+    """Parse numbers that all have the same number of decimals, eight digits at once; None for any other column.
 
-    Up to fifteen digits are an exact double and so is the power of ten: their quotient is the nearest double.
+    Up to fifteen digits are an exact double and so is the power of ten, so their quotient is the nearest double.
     """
     first = text.field(column, 0)
     decimals = len(first) - 1 - first.rfind(b".") if b"." in first else 0
@@ -101,26 +101,26 @@ def _fixed_point(text: Text, column: FieldColumn) -> FloatArray | None:
         if longest + decimals <= 8:
             digits >>= np.uint64(8 * decimals)
             digits |= fraction
-            value = _eight(digits)
+            value = _parse_eight_digits(digits)
         else:
-            value = _eight(digits) * np.uint64(10**decimals) + _eight(fraction)
+            value = _parse_eight_digits(digits) * np.uint64(10**decimals) + _parse_eight_digits(fraction)
             if not _are_digits(fraction):
                 return None
     else:
-        value = _eight(digits)
+        value = _parse_eight_digits(digits)
     if not _are_digits(digits):
         return None
     result = value / 10.0**decimals
     return np.where(negative, -result, result) if signed else result
 
 
-def _are_digits(words: Words) -> bool:
-    """Whether all bytes are at most nine: one above carries into its top bit."""
+def _are_digits(words: WordArray) -> bool:
+    """Whether all bytes are at most nine: a larger one carries into its top bit."""
     return not np.bitwise_or.reduce(words | (words + np.uint64(0x7676767676767676))) & np.uint64(0x8080808080808080)
 
 
-def _eight(digits: Words) -> Words:
-    """Eight digits, the first in the lowest byte, as their number: pairs, then fours, then all."""
+def _parse_eight_digits(digits: WordArray) -> WordArray:
+    """The number of eight digits, the first in the lowest byte: combined to pairs, then fours, then eight."""
     pairs = digits * np.uint64(10)
     pairs += digits >> np.uint64(8)
     mask = np.uint64(0x000000FF000000FF)

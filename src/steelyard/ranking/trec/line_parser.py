@@ -1,4 +1,4 @@
-"""TREC and BEIR lines one by one: slow, and sure to name what is wrong and where."""
+"""Parse TREC and BEIR lines one by one: slower than ``block_parser``, with exact error messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...core.errors import InputError
 from ...io.text_files import Line, read_lines
-from .numbers import is_endless, number
+from .number_parser import is_infinite, parse_number
 
 RUN_LINE = "query Q0 document rank score run"
 QRELS_LINE = "query 0 document grade"
@@ -17,7 +17,7 @@ _BLANKS = bytes(max(byte, 32) for byte in range(256))
 
 
 class TrecLine(NamedTuple):
-    """A line of a run or of qrels, with its number."""
+    """A line of a run or of qrels, with its line number."""
 
     line: int
     query: str
@@ -26,39 +26,39 @@ class TrecLine(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How the lines of a qrels file are built."""
+    """The format of the lines of a qrels file."""
 
     tabs: bool
     header: bool
 
     @classmethod
     def of(cls, first: bytes) -> Layout:
-        """What the first line that is not blank shows: four columns, or three between tabs, with a header or not.
+        """Detect the format from the first nonblank line: four columns, or three separated by tabs, maybe a header.
 
         >>> Layout.of(b"query-id\\tcorpus-id\\tscore"), Layout.of(b"q1 0 d1 1")
         (Layout(tabs=True, header=True), Layout(tabs=False, header=False))
         """
         cells, words = first.strip(b"\r\n").split(b"\t"), first.translate(_BLANKS).split()
         if len(cells) == 3:
-            header = _number(cells[2]) is None and not is_endless(cells[2].decode("utf-8", "replace"))
-            if not header or len(words) != 4 or _number(words[3]) is None:
+            header = _parse_field(cells[2]) is None and not is_infinite(cells[2].decode("utf-8", "replace"))
+            if not header or len(words) != 4 or _parse_field(words[3]) is None:
                 return cls(tabs=True, header=header)
         return cls(tabs=False, header=False)
 
 
-def run_rows(path: Path, encoding: str, *, more: bool) -> Iterator[TrecLine]:
-    """The lines of a run file; ``more`` accepts columns after the sixth."""
-    for line in _filled(path, encoding):
+def run_rows(path: Path, encoding: str, *, extra_columns: bool) -> Iterator[TrecLine]:
+    """The lines of a run file; ``extra_columns`` accepts columns after the sixth."""
+    for line in _nonblank_lines(path, encoding):
         fields = _words(line, path)
-        if len(fields) < 6 or (len(fields) > 6 and not more):
-            raise _misshapen(line, path, len(fields), f"6 ({RUN_LINE})")
+        if len(fields) < 6 or (len(fields) > 6 and not extra_columns):
+            raise _wrong_column_count(line, path, len(fields), f"6 ({RUN_LINE})")
         yield TrecLine(line.number, fields[0], fields[2], _value(fields[4], "score", path, line))
 
 
 def qrels_rows(path: Path, encoding: str) -> Iterator[TrecLine]:
-    """The lines of a qrels file, TREC's or BEIR's."""
+    """The lines of a qrels file in the TREC or BEIR format."""
     layout = None
-    for line in _filled(path, encoding):
+    for line in _nonblank_lines(path, encoding):
         if layout is None:
             layout = Layout.of(line.data)
             if layout.header:
@@ -66,25 +66,25 @@ def qrels_rows(path: Path, encoding: str) -> Iterator[TrecLine]:
         if layout.tabs:
             fields = [field.strip() for field in _text(line, path).split("\t")]
             if len(fields) != 3:
-                raise _misshapen(line, path, len(fields), f"3 ({TSV_LINE})")
+                raise _wrong_column_count(line, path, len(fields), f"3 ({TSV_LINE})")
             if not (fields[0] and fields[1]):
                 raise InputError("an id is empty", path=path, line=line.number)
             query, doc, grade = fields
         else:
             fields = _words(line, path)
             if len(fields) != 4:
-                raise _misshapen(line, path, len(fields), f"4 ({QRELS_LINE}), or 3 ({TSV_LINE})")
+                raise _wrong_column_count(line, path, len(fields), f"4 ({QRELS_LINE}), or 3 ({TSV_LINE})")
             query, _, doc, grade = fields
         yield TrecLine(line.number, query, doc, _value(grade, "grade", path, line))
 
 
 def table_of(
-    rows: Iterable[TrecLine], again: Callable[[TrecLine, int], InputError] | None
+    rows: Iterable[TrecLine], repeated_error: Callable[[TrecLine, int], InputError] | None
 ) -> tuple[dict[str, dict[str, float]], int]:
-    """``{query: {document: value}}``, and how many repeated documents gave way to their best value.
+    """``{query: {document: value}}``, and the number of repeated documents of which the best value was kept.
 
-    ``again`` makes the error for a document that its query has had, from the row and the line of the first one;
-    without it the best value is kept.
+    ``repeated_error`` makes the error for a repeated document of a query, from its row and the line of the first one;
+    without it, the best value is kept.
     """
     table: dict[str, dict[str, float]] = {}
     lines: dict[tuple[str, str], int] = {}
@@ -92,21 +92,21 @@ def table_of(
     for row in rows:
         inner = table.setdefault(row.query, {})
         if row.doc in inner:
-            if again is not None:
-                raise again(row, lines[row.query, row.doc])
+            if repeated_error is not None:
+                raise repeated_error(row, lines[row.query, row.doc])
             repeated += 1
             if row.value > inner[row.doc]:
-                del inner[row.doc]  # so that the best one also has the place
+                del inner[row.doc]  # so that the best value also determines the position
                 inner[row.doc] = row.value
             continue
         inner[row.doc] = row.value
-        if again is not None:
+        if repeated_error is not None:
             lines[row.query, row.doc] = row.line
     return table, repeated
 
 
-def _filled(path: Path, encoding: str) -> Iterator[Line]:
-    """The lines that are not blank; there must be one."""
+def _nonblank_lines(path: Path, encoding: str) -> Iterator[Line]:
+    """The lines that are not blank; raise InputError if there is none."""
     some = False
     for line in read_lines(path, encoding):
         if line.data.strip():
@@ -128,16 +128,16 @@ def _words(line: Line, path: Path) -> list[str]:
     return [word.decode("utf-8") for word in line.data.translate(_BLANKS).split()]
 
 
-def _number(field: bytes) -> float | None:
-    return number(field.decode("utf-8", "replace").strip())
+def _parse_field(field: bytes) -> float | None:
+    return parse_number(field.decode("utf-8", "replace").strip())
 
 
 def _value(field: str, what: str, path: Path, line: Line) -> float:
-    if (value := number(field)) is None:
-        wanted = "a finite number" if is_endless(field) else "a number"
+    if (value := parse_number(field)) is None:
+        wanted = "a finite number" if is_infinite(field) else "a number"
         raise InputError(f"expected {wanted}, found {field!r}", path=path, line=line.number, field=what)
     return value
 
 
-def _misshapen(line: Line, path: Path, found: int, expected: str) -> InputError:
+def _wrong_column_count(line: Line, path: Path, found: int, expected: str) -> InputError:
     return InputError(f"{found} column{'s' * (found != 1)}, expected {expected}", path=path, line=line.number)

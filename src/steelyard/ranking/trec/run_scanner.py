@@ -1,4 +1,4 @@
-"""A run file joined with judgements while it streams by: neither its lines nor its documents are ever kept."""
+"""Join a run file with qrels as a stream, without storing its lines or documents."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...io.text_files import BOM
-from ..join import ScannedRun, place, single
+from ..join import ScannedRun, rank_hits, single_precision
 from ..policy import Policy
-from ..qrels import BoolArray, FloatArray, IntArray, Judgements
-from .blocks import BLOCK, Block, FieldColumn, Ids, NeedsSlowParser, Reader, Text, Words, whole_queries
-from .numbers import numbers_of
+from ..qrels import BoolArray, FloatArray, IntArray, QrelsTable
+from .block_parser import BLOCK, Block, FieldColumn, Ids, NeedsSlowParser, Reader, TextBuffer, WordArray, whole_queries
+from .number_parser import parse_column
 
 _QUERY_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
 
 class Ungrouped(NeedsSlowParser):
-    """The lines of a query are not together."""
+    """The lines of a query are not contiguous."""
 
 
-def scan_run(read: Reader, rows: Judgements, policy: Policy) -> ScannedRun:
-    """What a run holds of the judgements; Odd where only the careful reader can tell."""
+def scan_run(read: Reader, rows: QrelsTable, policy: Policy) -> ScannedRun:
+    """The ranks of judged documents in a run; NeedsSlowParser if the fast parser does not support the file."""
     return scan_pieces([read], rows, policy)
 
 
-def scan_pieces(reads: Sequence[Reader], rows: Judgements, policy: Policy, *, threads: int = 1) -> ScannedRun:
-    """The same of a run in pieces, each of some whole queries."""
-    scan = Scan(rows, policy)
+def scan_pieces(reads: Sequence[Reader], rows: QrelsTable, policy: Policy, *, threads: int = 1) -> ScannedRun:
+    """The ranks of judged documents in a run that is read in pieces, each of whole queries."""
+    scan = RunScanner(rows, policy)
     if threads > 1 and len(reads) > 1:
         with ThreadPoolExecutor(min(threads, len(reads))) as pool:
-            return together(rows, pool.map(scan.piece, reads))
-    return together(rows, map(scan.piece, reads))
+            return merge_pieces(rows, pool.map(scan.piece, reads))
+    return merge_pieces(rows, map(scan.piece, reads))
 
 
-def together(rows: Judgements, pieces: Iterable[ScannedRun]) -> ScannedRun:
-    """What the pieces of a run hold; Ungrouped where a query is in two of them."""
-    whole = ScannedRun.nothing(rows)
+def merge_pieces(rows: QrelsTable, pieces: Iterable[ScannedRun]) -> ScannedRun:
+    """Merge the results of the pieces of a run; Ungrouped if two of them contain the same query."""
+    whole = ScannedRun.empty(rows)
     unknown: dict[str, None] = {}
     empty = True
     for piece in pieces:
@@ -66,19 +66,19 @@ def together(rows: Judgements, pieces: Iterable[ScannedRun]) -> ScannedRun:
     return whole
 
 
-class Scan:
-    """Judgements made ready to be looked for, which any number of threads may do at once."""
+class RunScanner:
+    """Scans runs for judged documents; several threads may use one scanner at once."""
 
-    def __init__(self, rows: Judgements, policy: Policy) -> None:
+    def __init__(self, rows: QrelsTable, policy: Policy) -> None:
         self.rows, self.policy = rows, policy
-        self.wanted, self.known = _JudgedDocuments(rows), _Known(rows.queries)
+        self.wanted, self.known = _DocumentIndex(rows), _QueryIndex(rows.queries)
 
     def piece(self, read: Reader) -> ScannedRun:
-        """What some whole queries hold of the judgements; the run id is empty where there are none."""
-        found = ScannedRun.nothing(self.rows)
+        """The ranks of judged documents in some whole queries; the run id is empty if there are no queries."""
+        found = ScannedRun.empty(self.rows)
         found.run_id = ""
         unknown: dict[bytes, None] = {}
-        for block in whole_queries(read, more=self.policy.trec):
+        for block in whole_queries(read, extra_columns=self.policy.trec):
             found.run_id = found.run_id or _tag(block)
             names = block.queries.part(block.starts[:-1])
             queries = self.known.find(block.text, names)
@@ -88,7 +88,7 @@ class Scan:
             if not unknown.keys().isdisjoint(strange) or len(set(strange)) < len(strange):
                 raise Ungrouped
             unknown.update(dict.fromkeys(strange))
-            _place_block(block, queries, self.wanted, found, self.policy)
+            _rank_block(block, queries, self.wanted, found, self.policy)
         found.ignored = [name.decode("utf-8") for name in unknown]
         return found
 
@@ -99,9 +99,9 @@ def _tag(block: Block) -> str:
     return block.text.buffer[after : block.text.buffer.index(b"\n", after)].split()[0].decode("utf-8")
 
 
-def _place_block(block: Block, queries: IntArray, wanted: _JudgedDocuments, found: ScannedRun, policy: Policy) -> None:
+def _rank_block(block: Block, queries: IntArray, wanted: _DocumentIndex, found: ScannedRun, policy: Policy) -> None:
     text, starts = block.text, block.starts
-    docs, scores = block.docs, numbers_of(block.text, block.scores)
+    docs, scores = block.docs, parse_column(block.text, block.scores)
     hashes = text.hashes(docs)
     repeated = _repeated(text, docs, hashes, starts, scores)
     if len(repeated):
@@ -114,12 +114,12 @@ def _place_block(block: Block, queries: IntArray, wanted: _JudgedDocuments, foun
         starts = np.concatenate(([0], np.cumsum(kept)))[starts]
     lines, judged = wanted.find(text, docs, hashes, queries, starts)
     groups = np.searchsorted(starts, lines, side="right") - 1
-    ordering = single(scores) if policy.trec else scores
+    ordering = single_precision(scores) if policy.trec else scores
 
     def ids(group: int, positions: list[int]) -> list[bytes]:
         return text.fields(docs.part(starts[group] + np.array(positions, dtype=np.int64)))
 
-    placed = place(
+    hit_ranks = rank_hits(
         ordering,
         starts,
         groups,
@@ -129,13 +129,13 @@ def _place_block(block: Block, queries: IntArray, wanted: _JudgedDocuments, foun
         given=policy.ties == "given",
     )
     scored = queries >= 0
-    found.take(placed, judged)
+    found.set_ranks(hit_ranks, judged)
     found.retrieved[queries[scored]] = np.diff(starts)[scored]
-    found.tied[queries[scored]] = placed.tied[scored]
+    found.tied[queries[scored]] = hit_ranks.tied[scored]
 
 
-def _repeated(text: Text, docs: FieldColumn, hashes: Words, starts: IntArray, scores: FloatArray) -> IntArray:
-    """Rows whose document is in the query a second time, all but the one of the best score, ascending."""
+def _repeated(text: TextBuffer, docs: FieldColumn, hashes: WordArray, starts: IntArray, scores: FloatArray) -> IntArray:
+    """The rows that repeat a document of their query, except the one with the best score, ascending."""
     bits = np.uint64(len(starts).bit_length())
     group = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
     keys = (hashes >> bits) | (group << (np.uint64(64) - bits))
@@ -155,8 +155,8 @@ def _repeated(text: Text, docs: FieldColumn, hashes: Words, starts: IntArray, sc
     return np.array(sorted(repeated), dtype=np.int64)
 
 
-class _Known:
-    """The judged queries by the hash of their ids."""
+class _QueryIndex:
+    """Finds judged queries by the hash of their ids."""
 
     def __init__(self, queries: Sequence[str]) -> None:
         self.ids = Ids.of(queries)
@@ -166,8 +166,8 @@ class _Known:
         if (self.hashes[1:] == self.hashes[:-1]).any():  # one in 2^64
             raise NeedsSlowParser
 
-    def find(self, text: Text, names: FieldColumn) -> IntArray:
-        """The judged query of each name, -1 for those that are none."""
+    def find(self, text: TextBuffer, names: FieldColumn) -> IntArray:
+        """The index of the judged query of each name, -1 if the query is not judged."""
         hashes = text.hashes(names)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         found = np.where(self.hashes[at] == hashes, self.order[at], -1)
@@ -177,10 +177,10 @@ class _Known:
         return found
 
 
-class _JudgedDocuments:
-    """The judged documents, to be found among all: by a small table, then by key, then by their bytes."""
+class _DocumentIndex:
+    """Finds judged documents among all: by a small table, then by key, then by their bytes."""
 
-    def __init__(self, rows: Judgements) -> None:
+    def __init__(self, rows: QrelsTable) -> None:
         self.docs = Ids.of(rows.docs)
         hashes = self.docs.hashes()
         bits = min(max(16, (16 * len(self.docs)).bit_length()), 24)
@@ -194,9 +194,9 @@ class _JudgedDocuments:
             raise NeedsSlowParser
 
     def find(
-        self, text: Text, docs: FieldColumn, hashes: Words, queries: IntArray, starts: IntArray
+        self, text: TextBuffer, docs: FieldColumn, hashes: WordArray, queries: IntArray, starts: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Rows that hold a document judged for their query, and the rows of the judgements."""
+        """The rows with a document judged for their query, and the matching rows of the qrels."""
         lines = np.flatnonzero(self.near[hashes >> self.shift])
         query = queries[np.searchsorted(starts, lines, side="right") - 1]
         lines, query = lines[query >= 0], query[query >= 0]
@@ -212,22 +212,22 @@ class _JudgedDocuments:
         return lines[sure], judged[sure]
 
 
-def _pair_keys(hashes: Words, query: IntArray) -> Words:
+def _pair_keys(hashes: WordArray, query: IntArray) -> WordArray:
     return hashes ^ ((query + 1).astype(np.uint64) * _QUERY_MULTIPLIER)
 
 
-_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
-class Piece(NamedTuple):
-    """Bytes ``start`` to ``end`` of a file: the lines of some whole queries that stand together."""
+class RunPiece(NamedTuple):
+    """Bytes ``start`` to ``end`` of a file: the contiguous lines of some whole queries."""
 
     path: Path
     start: int
     end: int
 
     def reader(self) -> Reader:
-        """Its bytes. The file is open only while they are read, as who reads may stop anywhere."""
+        """A reader of the bytes. The file is open only during a read, because a caller may stop at any time."""
         place = self.start
 
         def read(into: memoryview) -> int:
@@ -235,7 +235,7 @@ class Piece(NamedTuple):
             wanted = min(len(into), self.end - place)
             if not wanted:
                 return 0
-            with _opened(self.path) as file:
+            with _open(self.path) as file:
                 file.seek(place)
                 got = int(file.readinto(into[:wanted]))  # type: ignore[attr-defined]
             place += got
@@ -244,28 +244,28 @@ class Piece(NamedTuple):
         return read
 
 
-def pieces_of(path: Path, count: int) -> list[Piece]:
-    """A file in at most ``count`` pieces of about the same size; one piece or none where it cannot be cut.
+def split_run(path: Path, count: int) -> list[RunPiece]:
+    """Split a file into at most ``count`` pieces of similar size; one piece or none if it cannot be split.
 
-    A cut lies before a line whose query is another than that of the line before it. Packed files cannot be cut.
+    A piece starts at a line whose query differs from that of the line before it. Compressed files cannot be split.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         size = file.seek(0, 2)
         file.seek(0)
         head = file.read(4)
-        if head.startswith(_PACKED):
+        if head.startswith(_COMPRESSED):
             return []
         first = len(BOM) if head.startswith(BOM) else 0
         cuts = [first]
         for number in range(1, count):
-            cut = _cut(file, first + (size - first) * number // count, size)
+            cut = _query_start(file, first + (size - first) * number // count, size)
             if cut > cuts[-1]:
                 cuts.append(cut)
-    return [Piece(path, start, end) for start, end in zip(cuts, [*cuts[1:], size], strict=True) if end > start]
+    return [RunPiece(path, start, end) for start, end in zip(cuts, [*cuts[1:], size], strict=True) if end > start]
 
 
-def _cut(file: IO[bytes], near: int, size: int) -> int:
-    """The first offset from ``near`` on where a query begins; the end of the file where none does."""
+def _query_start(file: IO[bytes], near: int, size: int) -> int:
+    """The first offset after ``near`` at which a query starts; the end of the file if there is none."""
     before: bytes | None = None
     for offset, line in _lines(file, near):
         query = line.split(None, 1)[:1]
@@ -277,7 +277,7 @@ def _cut(file: IO[bytes], near: int, size: int) -> int:
 
 
 def _lines(file: IO[bytes], near: int) -> Iterator[tuple[int, bytes]]:
-    """Whole lines that begin after ``near``, with their offsets."""
+    """The whole lines that start after ``near``, with their offsets."""
     file.seek(near)
     offset = near + len(file.readline(BLOCK))
     while line := file.readline(BLOCK):
@@ -285,7 +285,7 @@ def _lines(file: IO[bytes], near: int) -> Iterator[tuple[int, bytes]]:
         offset += len(line)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
