@@ -147,7 +147,7 @@ def test_a_node_is_lost(job: Job, cluster: Any, nodes: list[Any]) -> None:
     job.check(lost=1)
     last = job.told[-1]
     assert (last.done, last.failed) == (240, 0)
-    assert last.cost == pytest.approx(job.one["usage"]["cost"])
+    assert last.usage.cost == pytest.approx(job.one["usage"]["cost"])
     assert any(0 < count.done < 240 for count in job.told)
 
 
