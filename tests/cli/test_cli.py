@@ -173,7 +173,7 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["eval", "rows.jsonl", "-m", "rouge_n(n=0)"], "rouge_n(n=0): expected a whole number of at least 1"),
         (["eval", "rows.jsonl", "-m", "rubric(scale=5-1)", "--judge", "http://127.0.0.1:9/v1#m"], "expected min-max"),
         (["compare", "qrels", "run"], "not JSON"),
-        (["history", "em"], "no report is kept"),
+        (["history", "em"], "no report is stored"),
         (["metrics", "no_such"], "unknown metric"),
         (["frobnicate"], "No such command"),
     ],
@@ -202,7 +202,7 @@ def test_compare_and_history(files: Path, capsys: pytest.CaptureFixture[str]) ->
     (files / "rows.jsonl").write_text(json.dumps(ROWS[0]) + "\n")
     run(capsys, "eval", "rows.jsonl", "-m", "em", "--out", "fewer")
     code, out, _ = run(capsys, "compare", "before", "fewer")
-    assert (code, "another dataset" in out) == (3, True)
+    assert (code, "different dataset" in out) == (3, True)
     code, out, _ = run(capsys, "history", "em")
     assert code == 0
     assert [line.split()[1] for line in out.splitlines()[2:]] == ["main", "1.0000"]
@@ -296,4 +296,4 @@ def test_a_history_of_two_ways_says_so(files: Path, capsys: pytest.CaptureFixtur
     for judge in (None, script(lambda ask: example_of(ask.shape))):
         Store(".steelyard/runs").keep(evaluate_rag(rows, metrics=["context_recall"], judge=judge, ledger=":memory:"))
     code, out, _ = run(capsys, "history", "context_recall")
-    assert (code, "measured it in different ways: judged, lexical" in out) == (0, True)
+    assert (code, "measure it in different ways: judged, lexical" in out) == (0, True)

@@ -63,7 +63,7 @@ def test_eval_and_gate_in_one_step(files: Path, capsys: pytest.CaptureFixture[st
     assert "<!doctype html>" in (files / "o" / "comparison.html").read_text()
     assert run(capsys, "eval", "bad.jsonl", "-m", "em", "--baseline", "latest:main", "--significant")[0] == 0
     assert run(capsys, "eval", "good.jsonl", "-m", "em", "--baseline", "latest:dev")[2] == (
-        "steelyard: no report is kept with the tag 'dev' (tags here: main)\n"
+        "steelyard: no report is stored with the tag 'dev' (tags here: main)\n"
     )
 
 
@@ -128,7 +128,7 @@ def test_the_gate_stops_a_weaker_retriever(tmp_path: Path, capsys: pytest.Captur
     assert code == 2
     (line,) = [line for line in out.splitlines() if line.startswith("ndcg@10 ")]
     assert re.search(r"0\.8780 +0\.7236 +-0\.1544 +-0\.\d{4} – -0\.\d{4} +0\.\d{4} +4/14/17 +35 .* REGRESSION", line)
-    told = out.split("ndcg@10: lost most\n")[1].split("\n\n")[0].splitlines()
+    told = out.split("ndcg@10: largest losses\n")[1].split("\n\n")[0].splitlines()
     assert len(told) == 10
     assert all(re.fullmatch(r"  q\d\d: \d\.\d{4} → \d\.\d{4}(, not found: .*)?", one) for one in told)
     code, out, _ = run(capsys, *given[:3], "--by", "question_type", "--format", "json")
@@ -147,13 +147,13 @@ def test_the_gate_stops_a_weaker_retriever(tmp_path: Path, capsys: pytest.Captur
         (b"value\n1\n", "labels.csv:2: no sample: expected one of sample, sample_id"),
         (b"sample,value\nq1,\n", "no labels: no row has a value yet"),
         (b"sample,value\nq1,inf\n", "labels.csv:2: value: expected a finite number"),
-        (b"sample,value\nq1,5\n", "the label 5 of q1 is outside 0 to 1: say what the ratings range over"),
+        (b"sample,value\nq1,5\n", "the label 5 of q1 is outside 0 to 1: give the range of the ratings"),
         (b"sample,value\nq1,1\nq1,0\n", "q1 is labelled twice: 1 and 0"),
-        (b"sample,value\nzz,1\n=cmd,0\n", "no label is about a sample of the report: the labels have zz, =cmd"),
+        (b"sample,value\nzz,1\n=cmd,0\n", "no label refers to a sample of the report; the labels have zz, =cmd"),
         (b"sample,value\nq\xe9,1\n", "labels.csv:2: byte 0xe9 at offset 14 is not UTF-8"),
         (b'sample,value\n"q1,1\n', "labels.csv:2: not CSV: unexpected end of data"),
         (b"sample,value,metric\nq1,1,nope\n", "no metric 'nope' in the report"),
-        (b"sample,value,claim\nq1,1,1\n", "em has no claims in its evidence"),
+        (b"sample,value,claim\nq1,1,1\n", "the evidence of em has no claims"),
         (b"sample,value,stratum,share\nq1,1,a,much\n", "labels.csv:2: share: expected a share in (0, 1], found 'much'"),
         (b"sample,value,stratum,share\nq1,1,a,2\n", "labels.csv:2: share: expected a share in (0, 1], found 2"),
     ],
@@ -200,27 +200,27 @@ def test_broken_reports_are_one_line(
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("compare", "nothing", "good"), "nothing: no such file or folder, and no report is kept in"),
+        (("compare", "nothing", "good"), "nothing: no such file or folder, and no report is stored in"),
         (("compare", "good", "bad", "--tolerance", "nan"), "tolerance=nan: must be at least 0"),
         (("compare", "good", "bad", "--alpha", "1"), "must be in (0, 1)"),
         (("compare", "good", "bad", "--by", "kind"), "no sample has the tag 'kind'"),
         (("compare", "good", "bad", "--cluster", "kind"), "no sample has the tag 'kind'"),
         (("compare", "good", "bad", "--metric-tolerance", "f1=0.1"), "a tolerance for 'f1'"),
-        (("history", "em"), "no report is kept in .steelyard/runs"),
+        (("history", "em"), "no report is stored in .steelyard/runs"),
         (("calibrate", "good", "l.csv", "--scale", "5"), "--scale 5: expected the lowest and the highest rating"),
         (("calibrate", "good", "l.csv", "--scale", "5-1"), "expected the lowest and the highest rating, found 5 and 1"),
         (("calibrate", "good", "l.csv", "--threshold", "7"), "threshold 7 for em: must be in [0, 1]"),
-        (("calibrate", "good", "l.csv", "--baseline", "bad"), "the two reports name the same system"),
+        (("calibrate", "good", "l.csv", "--baseline", "bad"), "both reports name the same system"),
         (("calibrate", "good", "l.csv", "--confidence", "2"), "confidence: must be between 0 and 1"),
         (("label", "good", "-n", "0"), "n=0, bins=1: both are at least 1"),
-        (("label", "good", "--claims"), "em has no claims in its evidence"),
+        (("label", "good", "--claims"), "the evidence of em has no claims"),
         (("label", "good", "--out", "sheet.xlsx"), "sheet.xlsx: a sheet is .csv, .tsv, .jsonl or .ndjson"),
-        (("label", "good", "--out", "l.csv"), "l.csv: the sheet is there already"),
-        (("label", "good", "--out", "empty.csv", "--walk"), "empty.csv: the sheet is empty"),
+        (("label", "good", "--out", "l.csv"), "l.csv: the sheet exists"),
+        (("label", "good", "--out", "empty.csv", "--interactive"), "empty.csv: the sheet is empty"),
         (("drift", "good"), "give either a second report or --judge"),
         (("drift", "good", "bad"), "the two reports share no judged metric"),
-        (("drift", "good", "--judge", "http://127.0.0.1:9/v1#m"), "no metric of the report asks a judge"),
-        (("prefer", "good.jsonl", "--judge", "http://127.0.0.1:9/v1#m"), "two systems or more are compared"),
+        (("drift", "good", "--judge", "http://127.0.0.1:9/v1#m"), "no metric of the report uses a judge"),
+        (("prefer", "good.jsonl", "--judge", "http://127.0.0.1:9/v1#m"), "at least two systems are needed"),
         (("prefer", "good", "none.jsonl", "--judge", "http://127.0.0.1:9/v1#m"), "none has no samples"),
         (("prefer", "good", "bad", "--judge", "x"), "unknown judge 'x'"),
         (("prefer", "good", "bad.jsonl", "--judge", "http://127.0.0.1:9/v1#m", "--by", "kind"), "no sample has the tag 'kind'"),
@@ -280,8 +280,8 @@ def test_a_metric_that_lost_all_samples_names_none(files: Path, capsys: pytest.C
     assert run(capsys, "eval", "blank.jsonl", "-m", "em", "--out", "blank")[0] == 0
     for output_format in ("table", "md", "github"):
         out = run(capsys, "compare", "good", "blank", "--format", output_format)[1]
-        assert "lost its samples" in out
-        assert "lost most" not in out
+        assert "no scored samples left" in out
+        assert "largest losses" not in out
         assert "Worst:" not in out
 
 
@@ -291,7 +291,7 @@ def test_a_comparison_does_not_overwrite_its_reports(files: Path, capsys: pytest
     before = (files / out).read_bytes()
     code, shown, err = run(capsys, "compare", "good", "bad", "--out", out)
     assert (code, shown, len(err.splitlines())) == (1, "", 1)
-    assert "--out is one of the reports that are compared" in err
+    assert "--out is one of the compared reports" in err
     assert (files / out).read_bytes() == before
 
 
@@ -303,7 +303,7 @@ def test_a_set_is_not_written_over_its_documents(files: Path, capsys: pytest.Cap
     for source, out in (("docs", "docs"), ("docs", "./docs/../docs/"), ("corpus.jsonl", ".")):
         code, shown, err = run(capsys, "synth", source, "--out", out, "-n", "1")
         assert (code, shown, len(err.splitlines())) == (1, "", 1)
-        assert "written over its own documents" in err
+        assert "overwrite its own documents" in err
     assert [file.name for file in (files / "docs").iterdir()] == ["a.txt"]
 
 

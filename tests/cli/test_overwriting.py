@@ -53,7 +53,7 @@ def test_a_set_is_replaced_by_its_own_job_alone(files: Path, capsys: pytest.Capt
 def test_converting_does_not_replace(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that holds something stays, a blank one does not matter; a folder that is a set stays too."""
     (files / "mine.csv").write_text("id\nx\n")
-    assert "mine.csv: the file is there already: --overwrite" in refused(capsys, "convert", "rows.jsonl", "mine.csv")
+    assert "mine.csv: the file exists: add --overwrite" in refused(capsys, "convert", "rows.jsonl", "mine.csv")
     assert (files / "mine.csv").read_text() == "id\nx\n"
     assert invoke(["convert", "rows.jsonl", "mine.csv", "--overwrite"]) == 0
     (files / "blank.csv").touch()
@@ -67,7 +67,7 @@ def test_repaired_labels_do_not_replace(files: Path, capsys: pytest.CaptureFixtu
     """``check --repair`` onto the set itself is refused before anything is looked at."""
     before = (files / "rows.jsonl").read_bytes()
     args = ["check", "rows.jsonl", "--corpus", "docs", "--repair", "rows.jsonl"]
-    assert "the file is there already" in refused(capsys, *args)
+    assert "the file exists" in refused(capsys, *args)
     assert (files / "rows.jsonl").read_bytes() == before
 
 
@@ -77,7 +77,7 @@ def test_a_review_replaces_its_own_items_alone(
     """Not the set, and before the first decision no file that is there."""
     (files / "good.jsonl").write_text('{"id": "b"}\n')
     assert "--out is an input of this command" in refused(capsys, "review", "rows.jsonl", "--out", "rows.jsonl")
-    assert "the file is there already" in refused(capsys, "review", "rows.jsonl", "--out", "good.jsonl")
+    assert "the file exists" in refused(capsys, "review", "rows.jsonl", "--out", "good.jsonl")
     monkeypatch.setattr("sys.stdin.readline", lambda: "a\n", raising=False)
     assert invoke(["review", "rows.jsonl", "--out", "good.jsonl", "--overwrite"]) == 0
     assert invoke(["review", "rows.jsonl", "--out", "good.jsonl"]) == 0

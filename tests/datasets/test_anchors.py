@@ -201,7 +201,7 @@ def test_the_summary_names_examples() -> None:
     assert lines[0] == "7 ids and 0 spans: 1 valid, 1 moved, 2 merged, 2 split, 1 gone"
     assert lines[1] == "  s: k2: moved → k7"
     assert "  … and 1 more split" in lines
-    assert any("--was" in line for line in summary(check_labels([sample(relevance={"k1": 1})], NOW)))
+    assert any("--old-corpus" in line for line in summary(check_labels([sample(relevance={"k1": 1})], NOW)))
     assert (
         str(AnchoredLabel("s", "d", "gone", 0, note="its text is nowhere"))
         == "s: span 1 in d: gone (its text is nowhere)"

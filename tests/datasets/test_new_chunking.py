@@ -176,28 +176,28 @@ def test_quotes_repair_to_the_labels_of_the_new_chunks(then: Chunked, now: Chunk
 
 
 def test_from_the_command_line(then: Chunked, now: Chunked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """check --corpus --was counts, names and repairs; the repaired set is valid."""
+    """check --corpus --old-corpus counts, names and repairs; the repaired set is valid."""
     write_set(tmp_path / "set", then.samples, then.corpus)
     write_set(tmp_path / "now", now.samples, now.corpus)
     assert read_corpus(tmp_path / "now").places == now.corpus.places
     files = [str(tmp_path / name) for name in ("set/samples.jsonl", "now", "set", "mended.jsonl")]
-    assert invoke(["check", files[0], "--corpus", files[1], "--was", files[2]]) == 1
+    assert invoke(["check", files[0], "--corpus", files[1], "--old-corpus", files[2]]) == 1
     printed = capsys.readouterr().out
     assert " split, 0 gone" in printed
     assert "coverage: " in printed
-    assert invoke(["check", files[0], "--corpus", files[1], "--was", files[2], "--repair", files[3]]) == 0
+    assert invoke(["check", files[0], "--corpus", files[1], "--old-corpus", files[2], "--repair", files[3]]) == 0
     assert "0 left as they were" in capsys.readouterr().out
     assert invoke(["check", files[3], "--corpus", files[1]]) == 0
     assert len(read_samples(files[3])) == len(then.samples)
-    assert invoke(["check", files[0], "--was", files[1]]) == 1
-    assert "--was and --repair go with --corpus" in capsys.readouterr().err
+    assert invoke(["check", files[0], "--old-corpus", files[1]]) == 1
+    assert "--old-corpus and --repair need --corpus" in capsys.readouterr().err
 
 
 def test_repair_keeps_the_format_of_the_set(then: Chunked, now: Chunked, tmp_path: Path) -> None:
     """A dataset stays a dataset with its name, qrels stay qrels; a run has no labels to repair."""
     write_set(tmp_path / "was", then.samples, then.corpus)
     write_set(tmp_path / "now", now.samples, now.corpus)
-    corpora = ["--corpus", str(tmp_path / "now"), "--was", str(tmp_path / "was")]
+    corpora = ["--corpus", str(tmp_path / "now"), "--old-corpus", str(tmp_path / "was")]
     queries = [EvalQuery.of(sample) for sample in then.samples]
     Dataset("lights", "2", queries).save(tmp_path / "set.json")
     assert invoke(["check", str(tmp_path / "set.json"), *corpora, "--repair", str(tmp_path / "new.json")]) == 0

@@ -1,4 +1,4 @@
-"""A judge beside people: agreement, bias, ceiling, threshold, corrected estimates, and what makes them doubtful."""
+"""A judge compared with people: agreement, bias, ceiling, threshold, corrected estimates, and what makes them doubtful."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a06_a_judge_that_always_says_yes(shared: Path) -> None:
     assert found.agreement["kappa"].value == case["check"]["kappa"]
     assert (found.people_rate.value, found.judge_rate.value) == (pytest.approx(2 / 3), 1.0)
     assert found.people_rate.low < 2 / 3 < found.people_rate.high
-    assert "no better than a constant: always saying pass would agree with people on 0.667 too" in found.notes
+    assert "no better than a constant: always answering pass agrees with people on 0.667 too" in found.notes
     assert "no better than a constant" in str(calibrate(judged, labels([1.0] * 30 + [0.0] * 15)))
 
 
@@ -58,7 +58,7 @@ def test_failed_scores_are_left_out_and_counted() -> None:
         2,
     )
     assert found.agreement["accuracy"].value == 0.75
-    assert "2 labelled samples have no score of the judge and are left out" in found.notes
+    assert "2 labelled samples have no score from the judge and are left out" in found.notes
     assert (found.mean.n, found.mean.judged, found.mean.unscored) == (4, 4, 2)
 
 
@@ -91,7 +91,7 @@ def test_graded_labels_on_a_scale() -> None:
     assert found.bias.value == pytest.approx(-0.1 / 6)
     assert found.agreement["alpha"].value > 0.95
     assert found.mean.alone == pytest.approx(3.5 / 6)
-    with pytest.raises(InputError, match=r"the label 2 of q1 is outside 0 to 1: say what the ratings range over"):
+    with pytest.raises(InputError, match=r"the label 2 of q1 is outside 0 to 1: give the range of the ratings"):
         calibrate(judged, labels([1, 2, 3, 4, 5, 5]))
     with pytest.raises(InputError, match="6 of q0 is outside 1 to 5"):
         calibrate(judged, labels([6]), scale=(1, 5))
@@ -181,7 +181,7 @@ def test_claims_are_units_of_their_own() -> None:
     assert found.mean.uncorrected == 0.5
     assert "1 label is about a sample that the report does not have: q2 claim 4" in calibration.warnings[0]
     assert [one.unit.claim for one in draw(judged, "faithfulness", 9, claims=True)].count(1) == 3
-    with pytest.raises(InputError, match="has no claims in its evidence"):
+    with pytest.raises(InputError, match="has no claims"):
         calibrate(report({"m": [1.0]}), [{"sample": "q0", "claim": 1, "value": 1}])
 
 
@@ -251,7 +251,7 @@ def test_the_difference_of_two_systems() -> None:
     )
     assert apart["m"].difference == found
     twin = report({"m": [0.5] * 400}, system="new")
-    with pytest.raises(InputError, match="the two reports name the same system"):
+    with pytest.raises(InputError, match="both reports name the same system"):
         calibrate(sides[0], given, baseline=twin)
 
 
@@ -262,7 +262,7 @@ def test_a_second_system_needs_labels_and_the_same_data() -> None:
     with pytest.raises(InputError, match="no labels of old: give them as --baseline-labels"):
         calibrate(mine, given, baseline=theirs)
     theirs.dataset = msgspec.structs.replace(theirs.dataset, digest="other")
-    with pytest.raises(InputError, match="the two reports weigh other data"):
+    with pytest.raises(InputError, match="were made from different data"):
         calibrate(mine, given, baseline=theirs, baseline_labels=given)
 
 
@@ -275,7 +275,7 @@ def test_a_threshold_lies_within_the_metric(threshold: float) -> None:
 
 def test_labels_of_strangers_alone_are_a_mistake() -> None:
     """A report and labels that have no sample in common belong to something else."""
-    with pytest.raises(InputError, match="no label is about a sample of the report: the labels have zz"):
+    with pytest.raises(InputError, match="no label refers to a sample of the report; the labels have zz"):
         calibrate(report({"m": [0.5] * 10}), {"zz": 1.0})
 
 
@@ -284,11 +284,11 @@ def test_labels_that_are_no_random_sample_are_told_of() -> None:
     people, scores = _population(5)
     judged = report({"m": scores.tolist()})
     unknown = calibrate(judged, labels(people[:50].tolist()))
-    assert [warning for warning in unknown.warnings if "nothing says how these samples were chosen" in warning]
+    assert [warning for warning in unknown.warnings if "do not say how the samples were chosen" in warning]
     worst = np.argsort(scores)[:60].tolist()
     chosen = calibrate(judged, {f"q{row}": float(people[row]) for row in worst}, drawn="random")
     assert len(chosen.warnings) == 1
-    assert "these labels do not look like a random sample" in chosen.warnings[0]
+    assert "these labels are probably not a random sample" in chosen.warnings[0]
     skipped = [
         HumanLabel(sample=f"q{row}", value=None if row in {3, 9} else people[row], drawn="random") for row in range(50)
     ]
@@ -319,7 +319,9 @@ def test_several_metrics_and_names() -> None:
     assert list(calibrate(judged, both, metric="faithfulness").metrics) == ["faithfulness"]
     with pytest.raises(UnknownName, match="did you mean faithfulness"):
         calibrate(judged, labels([1], metric="faithfullness"))
-    with pytest.raises(InputError, match="no metric is named: say which of faithfulness, context_recall"):
+    with pytest.raises(
+        InputError, match="name the metric that the labels refer to: one of faithfulness, context_recall"
+    ):
         calibrate(judged, labels([1]))
     with pytest.raises(InputError, match="no labels: the input is empty"):
         calibrate(judged, [])
@@ -344,7 +346,7 @@ def test_a_judge_that_is_always_wrong_is_not_said_to_agree() -> None:
     judged = report({"m": [0.0, 1.0] * 20})
     found = calibrate(judged, labels([1.0, 0.0] * 20), drawn="random")["m"]
     assert found.agreement["accuracy"].value == 0.0
-    assert "no better than a constant: always saying pass would agree with people on 0.500" in found.notes
+    assert "no better than a constant: always answering pass agrees with people on 0.500" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -380,7 +382,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     code = invoke(["calibrate", str(tmp_path), *names, "--random", "--out", str(tmp_path / "out.md"), "--format", "md"])
     assert code == 0
     assert "40 of 100 samples labelled by 2 people" in capsys.readouterr().out
-    assert (tmp_path / "out.md").read_text(encoding="utf-8").startswith("# a judge on sys, beside people")
+    assert (tmp_path / "out.md").read_text(encoding="utf-8").startswith("# a judge on sys, compared with people")
     assert invoke(["calibrate", str(tmp_path), *names, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["metrics"]["m"]["annotators"] == 2
     (tmp_path / "ann.csv").write_text("id,label\nq1,perhaps\n", encoding="utf-8")

@@ -67,7 +67,7 @@ def test_the_same_judge_again_does_not_drift() -> None:
         sides.append(report({"m": [sum(one) / 3 for one in draws.values()]}, draws=draws))
     noisy = drift(*sides)
     assert noisy.metrics["m"].words() == "no detectable drift, below judge noise"
-    assert "judge noise alone makes changes up to" in str(noisy)
+    assert "the judge's randomness alone causes changes of up to" in str(noisy)
 
 
 def test_a_new_revision_of_a_prompt_is_named() -> None:
@@ -80,7 +80,7 @@ def test_a_new_revision_of_a_prompt_is_named() -> None:
 
 
 def test_people_say_which_judge_is_right() -> None:
-    """Verdicts beside people's, before and now, with the paired test."""
+    """Verdicts compared with people's, before and now, with the paired test."""
     people = [1.0, 0.0] * 20
     before = report({"m": [0.9] * 40})
     after = report({"m": [0.9, 0.1] * 20})
@@ -88,22 +88,22 @@ def test_people_say_which_judge_is_right() -> None:
     beside = drift(before, after, labels=labels).metrics["m"].people
     assert (beside.before, beside.after, beside.n) == (0.5, 1.0, 40)
     assert beside.p < 0.001
-    assert "verdicts are people's on 0.500 before, on 1.000 now (n 40" in str(drift(before, after, labels=labels))
+    assert "verdicts match people's on 0.500 before, on 1.000 now (n 40" in str(drift(before, after, labels=labels))
 
 
 def test_what_cannot_drift_is_told() -> None:
     """Other samples, no judged metric, no samples to judge again."""
     first = anchor()
     other = report({RUBRIC: [0.5] * 30})
-    with pytest.raises(InputError, match="another dataset"):
+    with pytest.raises(InputError, match="different dataset"):
         drift(first, other)
     plain = evaluate_rag([{"response": "a", "reference": "a"}], metrics=["exact_match"])
     with pytest.raises(InputError, match="share no judged metric"):
         drift(plain, plain)
-    with pytest.raises(InputError, match="nothing that could drift"):
+    with pytest.raises(InputError, match="drift cannot be measured"):
         rejudge(plain, script(new))
     first.samples = []
-    with pytest.raises(InputError, match="does not hold its samples"):
+    with pytest.raises(InputError, match="does not contain its samples"):
         rejudge(first, script(new))
 
 
@@ -128,7 +128,7 @@ def test_the_command_line(
     assert (
         invoke(["drift", "again", "--judge", str(server.judge)]) == 3
     )  # every reply is kept: nothing is known of today
-    assert "nobody was asked" in capsys.readouterr().err
+    assert "the judge was not called" in capsys.readouterr().err
     assert invoke(["drift", "again", "--judge", str(server.judge), "--ledger", "new.sqlite"]) == 0
     assert server.calls == 2 * asked
     assert invoke(["drift", "old"]) == 1
@@ -169,7 +169,7 @@ def test_labels_that_name_no_metric(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "sheet.csv").write_text("id,value\nq0,1\nq1,0\n", encoding="utf-8")
     both = ["drift", str(tmp_path), str(tmp_path), "--labels", str(tmp_path / "sheet.csv")]
     assert invoke(both) == 1
-    words = "no metric is named: say which of one, two the labels are about (--metric)"
+    words = "name the metric that the labels refer to: one of one, two (--metric)"
     assert words in capsys.readouterr().err
     assert invoke([*both, "-m", "two"]) == 0
-    assert "two: verdicts are people's on 1.000 before" in capsys.readouterr().out.replace("  ", "")
+    assert "two: verdicts match people's on 1.000 before" in capsys.readouterr().out.replace("  ", "")

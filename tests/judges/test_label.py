@@ -79,7 +79,7 @@ def test_only_scored_samples_are_drawn() -> None:
     """What the judge failed on tells nothing of the judge."""
     draws = draw(report({"m": [0.5, "timeout", 0.5, None]}), "m", 10)
     assert {each.unit.sample for each in draws} == {"q0", "q2"}
-    with pytest.raises(InputError, match="m has no scores: nothing to label"):
+    with pytest.raises(InputError, match="m has no scores to label"):
         draw(report({"m": ["timeout"]}), "m", 10)
     with pytest.raises(InputError, match="n=0, bins=1: both are at least 1"):
         draw(scored(), "m", 0)
@@ -203,7 +203,7 @@ def values(path: Path) -> list[str]:
 def test_a_person_labels_in_the_terminal(tmp_path: Path) -> None:
     """Drawn, shown, answered, saved after each answer, stopped, and gone on with where it was left."""
     scored(30).save(tmp_path / "report.json")
-    command = ("label", "report.json", "--out", "labels.csv", "-n", "4", "--walk", "--annotator", "ann")
+    command = ("label", "report.json", "--out", "labels.csv", "-n", "4", "--interactive", "--annotator", "ann")
     with Terminal(*command, folder=tmp_path) as terminal:
         shown = terminal.until("q quit]")
         assert re.search(r"1 of 4 · q\d+ · m", shown)
@@ -243,7 +243,7 @@ def test_a_sheet_that_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest
     assert invoke(["label", str(tmp_path), "--out", str(out), "-n", "5"]) == 0
     before = out.read_bytes()
     assert invoke(["label", str(tmp_path), "--out", str(out), "-n", "9"]) == 1
-    assert "the sheet is there already: --walk goes on with it" in capsys.readouterr().err
+    assert "the sheet exists: --interactive resumes it" in capsys.readouterr().err
     assert out.read_bytes() == before
     assert len(np.unique([one.sample for one in read_labels(out)])) == 5
 

@@ -81,7 +81,7 @@ def test_samples_without_value_are_counted(tmp_path: Path) -> None:
 
 def test_a_pack_without_labels(tmp_path: Path) -> None:
     """What is missing, and what was expected."""
-    with pytest.raises(InputError, match="no labels of people: expected a field human with one of faithful"):
+    with pytest.raises(InputError, match="no human labels: expected a field human with one of faithful"):
         agree(pack(tmp_path, [{"response": "red", "reference": "red"}]))
 
 

@@ -76,7 +76,7 @@ def test_a07_a_judge_that_prefers_the_first_place() -> None:
     assert (duel.win, duel.tie, duel.loss) == (0, 8, 0)
     assert (duel.position_bias.value, duel.consistent.value, duel.win_rate.value) == (1.0, 0.0, None)
     assert found.usage.calls == 16
-    assert duel.words() == "no pair is decided"
+    assert duel.words() == "no decided pair"
     assert duel.one_order == (1.0, 0.0)
     assert "+1.000" in str(found)
 
@@ -133,7 +133,7 @@ def test_failures_are_counted_and_told() -> None:
     duel = found.duels[0]
     assert (duel.n, duel.undefined, duel.failed) == (4, 1, 1)
     assert found.failed_share == pytest.approx(1 / 5)
-    assert "x, y: 1 sample stands on one side only and is left out" in found.warnings
+    assert "x, y: 1 sample is in one system only and is left out" in found.warnings
     assert "failed: wrong_schema: no letter" in str(found)
 
 
@@ -182,12 +182,15 @@ def test_strengths_of_those_who_won_everything_are_finite() -> None:
 
 
 def test_pairs_that_are_none() -> None:
-    """One system, no id in common, another question under the same id."""
+    """One system, no id in common, different questions under the same id."""
     one = rows("x", lambda at: 1.0, 3)
     for systems, words in (
-        ({"x": one}, "two systems or more"),
+        ({"x": one}, "at least two systems"),
         ({"x": one, "y": [Sample(id="z", user_input="?", response="r")]}, "x and y have no sample id in common"),
-        ({"x": one, "y": [Sample(id="1", user_input="Other?", response="r")]}, "1 is another question in x than in y"),
+        (
+            {"x": one, "y": [Sample(id="1", user_input="Other?", response="r")]},
+            "1 has different questions in x and y",
+        ),
     ):
         with pytest.raises(InputError, match=words):
             prefer(systems, script(saying(fair)))

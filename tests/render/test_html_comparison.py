@@ -59,10 +59,10 @@ def test_verdict_and_blockers_in_words() -> None:
     other.judge = "openai:another"
     blocked = compare(other, before)
     assert sentence(blocked) == (
-        "Not comparable: another judge: openai:gpt-4o-mini before, openai:another now (asked by faithfulness,"
+        "Not comparable: different judge: openai:gpt-4o-mini before, openai:another now (used by faithfulness,"
         " answer_correctness, context_relevancy)."
     )
-    assert "These two reports do not measure the same thing" in comparison_page(blocked, other, before)
+    assert "These two reports are not comparable" in comparison_page(blocked, other, before)
 
 
 def test_the_table_holds_every_delta() -> None:

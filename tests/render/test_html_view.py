@@ -175,7 +175,7 @@ def test_claims_of_every_kind_of_metric(base: str, evidence: dict[str, object], 
 
 
 def test_notes_on_contexts_and_the_rest() -> None:
-    """Ratings by context stand with their context; what has no shape is kept as it is."""
+    """Ratings by context stand with their context; what has no shape is stored as it is."""
     found = shaped(
         "x", {"contexts": [{"context": 2, "ratings": [2, 0], "reasons": ["a", "b"]}], "f1": 0.5, "flags": ["odd"]}
     )

@@ -63,7 +63,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_line(tmp_path: Path) -> None:
         )  # fmt: skip
         told = done.stderr.splitlines()[-1]
         assert told.startswith(
-            f"steelyard.core.errors.InputError: MLflow cannot keep a run in {place}: set MLFLOW_TRACKING_URI"
+            f"steelyard.core.errors.InputError: MLflow cannot store a run in {place}: set MLFLOW_TRACKING_URI"
         )
         assert "During handling" not in done.stderr
 
@@ -83,7 +83,7 @@ def test_names_that_mlflow_takes() -> None:
 
 
 def test_parameters_tell_what_must_be_equal() -> None:
-    """Equal data and policy give an equal fingerprint; another policy gives another one."""
+    """Equal data and policy give an equal fingerprint; different policy gives another one."""
     run, qrels = {"q": {"a": 1.0}}, {"q": {"a": 1}}
     one, same, other = (parameters(evaluate_run(run, qrels, ["map"], missing=how)) for how in ("zero", "zero", "skip"))
     assert one == same

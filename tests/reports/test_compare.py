@@ -112,10 +112,10 @@ def test_lower_is_better_is_signed() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"dataset": DatasetNote("d", None, "other")}, "another dataset"),
-        ({"judge": "another judge"}, "another judge"),
-        ({"embedder": "e"}, "another embedder"),
-        ({"policy": {"missing": "skip"}}, "another policy: missing=none before, skip now"),
+        ({"dataset": DatasetNote("d", None, "other")}, "different dataset"),
+        ({"judge": "different judge"}, "different judge"),
+        ({"embedder": "e"}, "different embedder"),
+        ({"policy": {"missing": "skip"}}, "different policy: missing=none before, skip now"),
         ({"notes": {"m": MetricNote("m", "judged", revision=2)}}, "revision 1 before, 2 now"),
         ({"notes": {"m": MetricNote("m", "lexical")}}, "way 'judged' before, 'lexical' now"),
         ({"notes": {"m": MetricNote("m@5", "judged")}}, "name 'm' before, 'm@5' now"),
@@ -150,7 +150,7 @@ def test_an_embedder_blocks_where_it_was_asked() -> None:
     after.embedder = "another"
     assert compare(after, before).passed
     after.columns["m"].requests = {0: ["a request"]}
-    assert compare(after, before).blockers == ["another embedder: none before, another now (asked by m)"]
+    assert compare(after, before).blockers == ["different embedder: none before, another now (used by m)"]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_may_change_a_verdict_is_another_judge(other: str) -> None:
     """Sampling and window do; the line names what differs, without a price."""
     sides = [report({"m": [0.5] * 8}) for _ in range(2)]
     sides[0].judge, sides[1].judge = "openai:m#price=1,2", f"{other}{'&' if '#' in other else '#'}price=1,2"
-    assert compare(sides[1], sides[0]).blockers == [f"another judge: openai:m before, {other} now (asked by m)"]
+    assert compare(sides[1], sides[0]).blockers == [f"different judge: openai:m before, {other} now (used by m)"]
 
 
 def test_another_way_to_ask_an_embedder_is_no_other_embedder() -> None:
@@ -215,7 +215,7 @@ def test_an_embedder_is_in_the_way_of_the_metrics_that_ask_it(metric: str, way: 
     sides = [named({metric: [0.5] * 8}, {metric: (metric, way)}) for _ in range(2)]
     sides[1].embedder = "e"
     found = compare(sides[1], sides[0]).blockers
-    assert found == ([f"another embedder: none before, e now (asked by {metric})"] if asked else [])
+    assert found == ([f"different embedder: none before, e now (used by {metric})"] if asked else [])
 
 
 def test_a_metric_of_one_side_brings_no_blocker() -> None:
@@ -286,7 +286,7 @@ def test_the_verdict_does_not_contradict_its_doubt() -> None:
     assert compare(before, after).deltas[0].words() == "better, not significant"
     shown = render.text(compare(after, before))
     assert "REGRESSION (worse, not significant)" in shown
-    assert "REGRESSION: a drop of more than the tolerance (0.01), be it significant or not, or a metric" in shown
+    assert "REGRESSION: a drop larger than the tolerance (0.01), even if not significant, or a metric" in shown
     careful = compare(after, before, significant=True)
     assert (careful.passed, careful.deltas[0].words()) == (True, "no detectable change")
     small = compare(report({"m": [one - 0.005 for one in level]}), before)
@@ -310,7 +310,7 @@ def test_nothing_to_compare_is_no_pass() -> None:
     both = report({"m": ["cut", "cut", None]})
     found = compare(both, both, max_failed=1.0)
     assert (found.exit_code, found.deltas[0].words()) == (3, "nothing to compare")
-    assert found.blockers == ["nothing to compare: no sample has a score of the same metric in both"]
+    assert found.blockers == ["nothing to compare: no sample has a score for the same metric in both reports"]
 
 
 def test_a_difference_without_room_cannot_be_detected() -> None:
@@ -339,13 +339,13 @@ def test_the_worst_samples_say_why() -> None:
     after.columns["m"].evidence = {0: {"claims": claims}, 2: {"reason": "off topic"}}
     worst = {one.sample: one.reason for one in compare(after, before).deltas[0].worst}
     assert worst == {
-        "q1": "1 of 2 do not hold: “It is blue.” (unsaid)",
+        "q1": "1 of 2 not supported: “It is blue.” (unsaid)",
         "q3": "off topic",
         "q4": "",
         "q5": "",
         "q6": "",
     }
-    assert "q1: 1.0000 → 0.5000, 1 of 2 do not hold: “It is blue.” (unsaid)" in render.text(compare(after, before))
+    assert "q1: 1.0000 → 0.5000, 1 of 2 not supported: “It is blue.” (unsaid)" in render.text(compare(after, before))
     note = msgspec.structs.replace(after.notes["m"], name="recall@5")
     after.notes["m"] = note
     after.samples[3] = Sample(id="q4", retrieved_ids=["a"], relevance={"a": 1, "b": 2, "c": 0})
@@ -361,7 +361,9 @@ def test_lost_and_new_metrics() -> None:
     gone = compare(report({"a": [0.5] * 6}), both)
     assert [(one.metric, one.verdict) for one in gone.regressions] == [("b", "lost")]
     empty = compare(report({"a": [0.5] * 6, "b": [None] * 6}), both)
-    assert [(one.metric, one.verdict, one.words()) for one in empty.regressions] == [("b", "lost", "lost its samples")]
+    assert [(one.metric, one.verdict, one.words()) for one in empty.regressions] == [
+        ("b", "lost", "no scored samples left")
+    ]
     new = compare(both, report({"a": [0.5] * 6}))
     assert new.passed
     assert new.improvements == []

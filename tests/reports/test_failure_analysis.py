@@ -69,7 +69,7 @@ def test_every_combination_by_hand() -> None:
     assert (cell.share, cell.low, cell.high) == (0.2, *wilson(1, 5))
     assert cell.remedy == REMEDIES["some", "wrong", "ungrounded"]
     assert found.by == {
-        "retrieval": "relevant documents among those that were read",
+        "retrieval": "relevant documents among the retrieved ones",
         "answer": "contains [lexical] ≥ 0.5",
         "grounded": "faithfulness [judged] ≥ 0.5",
     }
@@ -138,7 +138,7 @@ def test_every_cell_has_a_remedy(retrieval: str, answer: str, grounded: str) -> 
     found = analyse_failures(report_of([one, other], {name: ("lexical", values) for name, values in columns.items()}))
     cell = next(cell for cell in found.cells if 0 in cell.rows)
     known = {retrieval, answer, grounded if answer != "declined" else UNKNOWN} != {UNKNOWN}
-    assert (cell.remedy == "Its metrics do not tell.") is not known
+    assert (cell.remedy == "The metrics of this report do not tell.") is not known
 
 
 def test_the_table_for_the_terminal() -> None:
@@ -147,16 +147,20 @@ def test_the_table_for_the_terminal() -> None:
     samples = [sample(str(at), ["n"], ["x"]) for at in range(3)]
     found = table(analyse_failures(report_of(samples, metrics)))
     assert found is not None
-    assert found.rows[0][:4] == ("2", "67 %", "21 % – 94 %", "nothing relevant was found, wrong answer")
+    assert found.rows[0][:4] == ("2", "67 %", "21 % – 94 %", "no relevant document found, wrong answer")
     assert np.all([len(row) == len(found.head) for row in found.rows])
 
 
 def test_a_remedy_is_more_than_the_finding() -> None:
-    """Every remedy says what is found and then, after a colon or semicolon, what to do or that nothing is to be done."""
-    for remedy in REMEDIES.values():
+    """Every line says what was found and then, after a colon or semicolon, what to do, unless there is no problem."""
+    for remedy in set(REMEDIES.values()) - {"No problem found."}:
         found, advice = re.split("[:;] ", remedy, maxsplit=1)
         assert len(found.split()) * len(advice.split()) > 2, remedy
     misread = report_of([sample("a", ["d1"], ["d1"])], {"exact_match": ("lexical", [0.0])})
-    assert analyse_failures(misread).cells[0].remedy.startswith("It had what it needs and misread it: ")
+    assert (
+        analyse_failures(misread)
+        .cells[0]
+        .remedy.startswith("The passages hold the answer and the model misread them: ")
+    )
     right = report_of([sample("a", ["d1"], ["d1"])], {"exact_match": ("lexical", [1.0])})
-    assert analyse_failures(right).cells[0].remedy.startswith("Nothing to do")
+    assert analyse_failures(right).cells[0].remedy.startswith("No problem found")

@@ -94,7 +94,7 @@ def test_compare_prints_the_floor_beside_the_delta() -> None:
     assert delta.words() == "no detectable change, below judge noise"
     shown = render_comparison.text(found)
     assert f"± {delta.noise:.4f}" in shown
-    assert "by the judge's noise alone" in shown
+    assert "from the judge's randomness alone" in shown
     worse = compare(drawn([[0.0, 0.0, 0.0, 1.0]] * 50), drawn([[1.0, 1.0, 0.0, 1.0]] * 50)).deltas[0]
     assert (worse.below_noise, worse.words()) == (False, "worse")
     assert "noise" not in render_comparison.text(compare(report({"m": [0.5] * 9}), report({"m": [0.5] * 9})))

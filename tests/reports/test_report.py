@@ -220,13 +220,13 @@ def test_a_gate_is_for_reports() -> None:
         (lambda saved: saved["columns"]["em"].update(failed={"-1": "x"}), "$.columns.em.failed: row -1 is not there"),
         (
             lambda saved: saved["columns"]["em"]["values"].__setitem__(1, None),
-            "$.columns.em: row 1 is not one of scored",
+            "$.columns.em: row 1 is neither scored",
         ),
-        (lambda saved: saved["ids"].__setitem__(1, "a"), "$.ids: the id 'a' is there more than once"),
+        (lambda saved: saved["ids"].__setitem__(1, "a"), "$.ids: the id 'a' occurs more than once"),
         (lambda saved: saved["ids"].append("d"), "$.samples: expected 4 samples"),
         (lambda saved: saved["samples"].pop(), "$.samples: expected 3 samples"),
-        (lambda saved: saved.update(estimates={}), "$.estimates.em: nothing is said"),
-        (lambda saved: saved.update(metrics={}), "$.metrics.em: nothing is said"),
+        (lambda saved: saved.update(estimates={}), "$.estimates.em: the column 'em' has no entry"),
+        (lambda saved: saved.update(metrics={}), "$.metrics.em: the column 'em' has no entry"),
         (lambda saved: saved.update(columns={}), "$.columns.em: the metric 'em' has no column"),
         (lambda saved: saved["estimates"]["em"].update(value=99), "$.estimates.em.value: expected a value from 0 to 1"),
         (lambda saved: saved["estimates"]["em"].update(n=-1), "$.estimates.em.n: expected at least 0"),
@@ -238,7 +238,7 @@ def test_a_gate_is_for_reports() -> None:
         ),
         (
             lambda saved: saved["run"].update(used={"usage": {"calls": "x"}}),
-            "$.run.used.usage.calls: not a whole report",
+            "$.run.used.usage.calls: not a complete report",
         ),
         (lambda saved: saved["estimates"]["em"].update(confidence=95), "$.estimates.em.confidence: expected a number"),
         (

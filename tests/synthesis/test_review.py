@@ -76,7 +76,7 @@ def test_decisions_are_on_what_was_looked_at(folder: Path) -> None:
     synthesize(load().corpus, 4, kinds=["cloze"], out=folder, seed=1)
     with Review(folder) as again:
         assert (again.left, again.stale) == (4, 4)
-        assert "4 earlier decisions are on items that are no longer in the set" in str(again)
+        assert "4 earlier decisions are for items no longer in the set" in str(again)
 
 
 def test_back_and_other_keys(folder: Path) -> None:
@@ -134,14 +134,14 @@ def test_the_page_shows_the_evidence() -> None:
     assert "3 of 10 done   question_type: single" in shown
     assert "source d1: … " in shown
     assert len(shown) < len(source)
-    assert "(none: it is not answerable)" in page(Sample(id="q", user_input="?"), 0, 1)
+    assert "(none: not answerable)" in page(Sample(id="q", user_input="?"), 0, 1)
 
 
 @pytest.mark.parametrize(
     ("tags", "words"),
     [
         ({"question_type": "known_item", "answerable": "true"}, "(none: a known item has no answer)"),
-        ({"question_type": "unanswerable", "answerable": "false"}, "(none: it is not answerable)"),
+        ({"question_type": "unanswerable", "answerable": "false"}, "(none: not answerable)"),
         ({"question_type": "single", "answerable": "true"}, "(none is given)"),
     ],
 )

@@ -177,7 +177,7 @@ def test_a_model_that_does_not_answer() -> None:
 
     made = synthesize(TWO, 5, judge=script(down), ledger=":memory:", kinds=["single"])
     assert (made.samples, made.attempts, made.rejected) == ([], 5, {"no reply (timeout)": 5})
-    assert made.warnings == ["stopped: nothing was answered in the last round"]
+    assert made.warnings == ["stopped: no request was answered in the last round"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_model_that_does_not_answer() -> None:
         ({"kinds": {"cloze": -1}}, "expected a share of at least 0"),
         ({"kinds": {"cloze": 0}}, "no kind to choose from"),
         ({"styles": ["fancy"]}, "no style 'fancy'"),
-        ({"corpus": {"a": "short"}}, "no passage that is long enough"),
+        ({"corpus": {"a": "short"}}, "no passage long enough"),
         ({"corpus": [{"id": "d1"}]}, "document 1 has no text"),
         ({"corpus": 5}, "expected a path, texts or documents"),
     ],

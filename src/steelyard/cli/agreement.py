@@ -20,11 +20,13 @@ HEAD = ("pack", "slice", "label", "metric", "n", "good", "AUC", "balanced accura
 
 @app.command("agreement")
 def agreement(
-    packs: Annotated[list[Path], typer.Argument(help="Samples with labels of people in a field human.")],
+    packs: Annotated[list[Path], typer.Argument(help="Samples with human labels in the field human.")],
     metrics: Metrics = None,
-    label: Annotated[str | None, typer.Option(help="The label to compare with; default: all of the pack.")] = None,
-    by: Annotated[list[str] | None, typer.Option("--by", help="Slice by this, such as split or meta.model.")] = None,
-    threshold: Annotated[float, typer.Option(help="From here on a value counts as good.")] = 0.5,
+    label: Annotated[str | None, typer.Option(help="Label to compare with (default: all labels of the pack).")] = None,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Field to slice by, such as split or meta.model.")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="Values at or above this count as good.")] = 0.5,
     embedder: Annotated[str | None, typer.Option(help="local, openai:MODEL or http://host/v1#model.")] = None,
     output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
     confidence: Confidence = 0.95,

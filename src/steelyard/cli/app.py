@@ -9,13 +9,13 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Weigh retrieval and RAG systems. Exit codes: 0 good, 1 could not run, 2 the gate says no, 3 incomplete.",
+    help="Evaluate retrieval and RAG systems. Exit codes: 0 success, 1 error, 2 gate failed, 3 incomplete.",
 )
 
 
 @app.callback(invoke_without_command=True)
-def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
-    """Weigh retrieval and RAG systems."""
+def version(show_version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    """Evaluate retrieval and RAG systems."""
     if show_version:
         from ..core.version import VERSION
 

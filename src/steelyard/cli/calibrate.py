@@ -16,22 +16,24 @@ FORMATS = ("table", "md", "json")
 
 @app.command("calibrate")
 def calibrate(
-    report: Annotated[str, typer.Argument(help="What the judge said: a report, its folder, or latest:TAG.")],
-    labels: Annotated[list[Path], typer.Argument(help="What people say: CSV, JSONL, Parquet; one file per person.")],
-    metric: Annotated[str | None, typer.Option("--metric", "-m", help="The metric that the labels are about.")] = None,
+    report: Annotated[str, typer.Argument(help="Report with the scores of the judge: a file, a folder or latest:TAG.")],
+    labels: Annotated[list[Path], typer.Argument(help="Human labels: CSV, JSONL or Parquet; one file per person.")],
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="Metric that the labels refer to.")] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="Report of a second system: correct the difference too.")
+        str | None, typer.Option("--baseline", help="Report of a second system; the difference is corrected too.")
     ] = None,
     baseline_labels: Annotated[
-        list[Path] | None, typer.Option("--baseline-labels", help="Labels of the second system; may be repeated.")
+        list[Path] | None, typer.Option("--baseline-labels", help="Labels of the second system; repeatable.")
     ] = None,
-    threshold: Annotated[float | None, typer.Option(help="A value from here on is a pass.")] = None,
-    scale: Annotated[str | None, typer.Option(help="What people's ratings range over, such as 1-5.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Values at or above this pass.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Range of the human ratings, such as 1-5.")] = None,
     by: By = None,
-    cluster: Annotated[str | None, typer.Option(help="Samples with the same value of this tag count as one.")] = None,
-    random: Annotated[bool, typer.Option("--random", help="The labelled samples were chosen at random.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Keep samples that share this tag together when resampling.")
+    ] = None,
+    random: Annotated[bool, typer.Option("--random", help="The labelled samples are a random sample.")] = False,
     output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the output there too.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write the output to this file.")] = None,
     store: StoreAt = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @app.command("check")
 def check(
-    paths: Annotated[list[Path], typer.Argument(help="Samples, datasets, qrels, runs, BEIR folders.")],
-    corpus: Annotated[
-        Path | None, typer.Option(help="The documents that the labels are about: are they still valid?")
+    paths: Annotated[list[Path], typer.Argument(help="Samples, datasets, qrels, runs or BEIR folders.")],
+    corpus: Annotated[Path | None, typer.Option(help="Corpus to check the labels against.")] = None,
+    old_corpus: Annotated[
+        Path | None, typer.Option(help="Corpus for which the labels were made, if it has changed since.")
     ] = None,
-    was: Annotated[Path | None, typer.Option(help="The documents for which the labels were made.")] = None,
     repair: Annotated[
-        Path | None, typer.Option(help="Write the set with its labels re-anchored: a file, or a folder.")
+        Path | None, typer.Option(help="Write the set with updated labels to this file or folder.")
     ] = None,
     overwrite: Overwrite = False,
     field: Fields = None,
@@ -37,8 +37,8 @@ def check(
     from ..core.wording import pluralize
     from ..datasets.check import check as look
 
-    if corpus is None and (was is not None or repair is not None):
-        raise InputError("--was and --repair go with --corpus")
+    if corpus is None and (old_corpus is not None or repair is not None):
+        raise InputError("--old-corpus and --repair need --corpus")
     if repair is not None:
         check_free(repair, overwrite=overwrite)
     wrong = 0
@@ -53,7 +53,7 @@ def check(
         print(f"{path}: {found.kind}, {pluralize(found.rows, 'row')}, {pluralize(found.total, 'problem')}")
         wrong += found.total
     if corpus is not None and not wrong:
-        wrong = _against(paths, corpus, was, repair, pairs(field, "--field") or None, encoding)
+        wrong = _against(paths, corpus, old_corpus, repair, pairs(field, "--field") or None, encoding)
     return 1 if wrong else 0
 
 
@@ -65,7 +65,7 @@ def _with_samples(paths: list[Path]) -> list[Path]:
 def _against(
     paths: list[Path],
     corpus: Path,
-    was: Path | None,
+    old_corpus: Path | None,
     repair: Path | None,
     fields: dict[str, str] | None,
     encoding: str,
@@ -80,8 +80,11 @@ def _against(
     from ..datasets.folder import write_set
 
     if repair is not None and len(paths) > 1:
-        raise InputError("--repair writes one set: give one")
-    now, then = read_corpus(corpus, encoding=encoding), None if was is None else read_corpus(was, encoding=encoding)
+        raise InputError("--repair writes one set: give one path")
+    now, then = (
+        read_corpus(corpus, encoding=encoding),
+        None if old_corpus is None else read_corpus(old_corpus, encoding=encoding),
+    )
     wrong = 0
     for path in paths:
         contents = _labelled(path, fields, encoding)
@@ -99,7 +102,7 @@ def _against(
             mended = pluralize(len(found.invalid) - len(left), "label")
             said = "it was" if len(left) == 1 else "they were"
             print(f"wrote {repair}: {mended} re-anchored, {len(left)} left as {said}")
-            print("\n".join(f"not kept: {line}" for line in lost), end="\n" if lost else "")
+            print("\n".join(f"not written: {line}" for line in lost), end="\n" if lost else "")
             wrong = len(left)
     return wrong
 

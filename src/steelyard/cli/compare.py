@@ -21,28 +21,30 @@ FORMATS = ("table", "md", "json", "junit", "github", "html")
 
 @app.command("compare")
 def compare(
-    baseline: Annotated[str, typer.Argument(help="The report to be no worse than; a file, a folder or latest:TAG.")],
-    current: Annotated[str, typer.Argument(help="The report of today; likewise.")],
+    baseline: Annotated[str, typer.Argument(help="Baseline report: a file, a folder or latest:TAG.")],
+    current: Annotated[str, typer.Argument(help="Current report: a file, a folder or latest:TAG.")],
     tolerance: Annotated[
-        float, typer.Option(help="A drop of more than this is a regression, significant or not.")
+        float, typer.Option(help="A drop larger than this is a regression, even if not significant.")
     ] = 0.01,
     per_metric: Annotated[
-        list[str] | None, typer.Option("--metric-tolerance", help="METRIC=VALUE; may be repeated.")
+        list[str] | None, typer.Option("--metric-tolerance", help="METRIC=VALUE; repeatable.")
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Compare these alone.")] = None,
+    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Compare only these metrics.")] = None,
     significant: Annotated[
-        bool, typer.Option("--significant", help="A regression must be both: more than the tolerance, and significant.")
+        bool, typer.Option("--significant", help="A regression must exceed the tolerance and be significant.")
     ] = False,
-    alpha: Annotated[float, typer.Option(help="Level of significance, after Holm's adjustment.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Significance level after Holm's correction.")] = 0.05,
     by: By = None,
-    cluster: Annotated[str | None, typer.Option(help="Resample whole groups of this tag.")] = None,
-    max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, per metric.")] = 0.0,
+    cluster: Annotated[str | None, typer.Option(help="Keep rows that share this tag together when resampling.")] = None,
+    max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, for each metric.")] = 0.0,
     output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit, github or html.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the output there too; a page only there.")] = None,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Where latest:TAG and the page's trend are looked for.")
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write the output to this file; HTML is written only there.")
     ] = None,
-    link: Annotated[str | None, typer.Option(help="With --format md: where the whole comparison can be read.")] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Store for latest:TAG and for the trend on the page.")
+    ] = None,
+    link: Annotated[str | None, typer.Option(help="With --format md: link to the full comparison.")] = None,
     seed: Seed = 0,
 ) -> int:
     """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
@@ -54,7 +56,7 @@ def compare(
     check_format(output_format, FORMATS)
     inputs = [Path(one).resolve() for one in (baseline, current)]
     if out is not None and any(out.resolve() in (one, one / "report.json") for one in inputs):
-        raise InputError("--out is one of the reports that are compared: name another file", path=out)
+        raise InputError("--out is one of the compared reports: name another file", path=out)
     after, before = (report_at(one, store=store or DEFAULT) for one in (current, baseline))
     found = weigh(
         after,

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 @app.command("convert")
 def convert(
-    source: Annotated[Path, typer.Argument(help="What to read.")],
-    target: Annotated[Path, typer.Argument(help="What to write; the suffix says the format.")],
-    source_format: Annotated[str | None, typer.Option("--from", help="Format of the source, if not by suffix.")] = None,
-    target_format: Annotated[str | None, typer.Option("--to", help="Format of the target, if not by suffix.")] = None,
+    source: Annotated[Path, typer.Argument(help="Source file or folder.")],
+    target: Annotated[Path, typer.Argument(help="Target; its suffix determines the format.")],
+    source_format: Annotated[
+        str | None, typer.Option("--from", help="Format of the source (default: from its suffix).")
+    ] = None,
+    target_format: Annotated[
+        str | None, typer.Option("--to", help="Format of the target (default: from its suffix).")
+    ] = None,
     overwrite: Overwrite = False,
     field: Fields = None,
     encoding: Encoding = "utf-8",
@@ -33,4 +37,4 @@ def convert(
     )
     print(f"wrote {target}")
     for line in lost:
-        print(f"not kept: {line}")
+        print(f"not written: {line}")

@@ -12,7 +12,7 @@ from .app import app
 
 @app.command("demo")
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Where data, runs, samples and reports are written.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Folder for data, runs, samples and reports.")] = Path(
         "steelyard-demo"
     ),
 ) -> None:

@@ -17,25 +17,29 @@ from .progress import Progress
 
 @app.command("drift")
 def drift(
-    anchor: Annotated[str, typer.Argument(help="The report that was judged first; it holds its samples.")],
-    current: Annotated[str | None, typer.Argument(help="The same samples judged again; or give --judge.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Judge the anchor's samples again with this judge.")] = None,
-    labels: Annotated[list[Path] | None, typer.Option("--labels", help="What people say of some of them.")] = None,
-    metric: Annotated[
-        str | None, typer.Option("--metric", "-m", help="The metric that labels without one are about.")
+    anchor: Annotated[str, typer.Argument(help="Anchor: the first report of the judge, with its samples.")],
+    current: Annotated[
+        str | None, typer.Argument(help="A report with the same samples, judged again (or give --judge).")
     ] = None,
-    scale: Annotated[str | None, typer.Option(help="What people's ratings range over, such as 1-5.")] = None,
-    tolerance: Annotated[float, typer.Option(help="A change of no more than this is no drift.")] = 0.0,
-    alpha: Annotated[float, typer.Option(help="Level of significance, after Holm's adjustment.")] = 0.05,
+    judge: Annotated[str | None, typer.Option(help="Score the samples of the anchor again with this judge.")] = None,
+    labels: Annotated[list[Path] | None, typer.Option("--labels", help="Human labels for some of the samples.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="Metric of labels that name none.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Range of the human ratings, such as 1-5.")] = None,
+    tolerance: Annotated[float, typer.Option(help="Changes up to this do not count as drift.")] = 0.0,
+    alpha: Annotated[float, typer.Option(help="Significance level after Holm's correction.")] = 0.05,
     output_format: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the new report into this folder.")] = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", "--workers", help="Calls at once, at most.")] = 16,
-    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
-    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the new report to this folder.")] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "--workers", help="Maximum number of parallel calls.")
+    ] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use cached replies only; a missing reply is an error.")
+    ] = False,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million prompt and completion tokens.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with its cost and exit.")] = False,
     store: StoreAt = None,
     seed: Seed = 0,
 ) -> int:
@@ -54,7 +58,7 @@ def drift(
     if (current is None) == (judge is None):
         raise InputError("give either a second report or --judge")
     if dry_run and judge is None:
-        raise InputError("--dry-run goes with --judge: without one nothing is asked")
+        raise InputError("--dry-run needs --judge")
     check_apart(out, [anchor, *([] if current is None else [current])])
     check_range("tolerance", tolerance, 0)
     check_range("alpha", alpha, 0, 1)
@@ -84,7 +88,7 @@ def drift(
     found = weigh(first, again, labels=given, metric=metric, tolerance=tolerance, alpha=alpha, seed=seed)
     print({"table": render.text, "json": render.as_json}[output_format](found))
     if judge is not None and not offline and not again.usage.calls and not found.moved:
-        words = "the ledger held every reply, so nobody was asked and nothing is known of today: name a new --ledger"
+        words = "every reply came from the ledger: the judge was not called, so drift is unknown; name a new --ledger"
         print(f"steelyard: {words}", file=sys.stderr)
         return 3
     if any(share > 0 for label, share in again.failed_share.items() if label in found.metrics):

@@ -13,10 +13,10 @@ from .app import app
 
 @app.command("history")
 def history(
-    metric: Annotated[str, typer.Argument(help="A metric, as it is named in the reports.")],
-    store: Annotated[Path, typer.Option(help="Where the reports are kept.")] = Path(".steelyard/runs"),
-    tag: Annotated[str, typer.Option(help="Reports with this tag alone.")] = "",
-    plot: Annotated[Path | None, typer.Option(help="Draw the trend into this .svg or .png.")] = None,
+    metric: Annotated[str, typer.Argument(help="Name of the metric in the reports.")],
+    store: Annotated[Path, typer.Option(help="Folder of the stored reports.")] = Path(".steelyard/runs"),
+    tag: Annotated[str, typer.Option(help="Only reports with this tag.")] = "",
+    plot: Annotated[Path | None, typer.Option(help="Write a chart of the trend to this .svg or .png.")] = None,
 ) -> None:
     """The trend of a metric over the reports that `eval --keep` and `rank --keep` stored, with intervals."""
     from ..core.wording import did_you_mean
@@ -25,10 +25,10 @@ def history(
 
     lines = [line for line in Store(store).lines() if not tag or line.tag == tag]
     if not lines:
-        raise InputError(f"no report is kept in {store}" + (f" with the tag {tag!r}" if tag else ""))
+        raise InputError(f"no report is stored in {store}" + (f" with the tag {tag!r}" if tag else ""))
     known = {label for line in lines for label in line.estimates}
     if metric not in known:
-        raise UnknownName(f"no kept report has {metric!r}: {did_you_mean(metric, known)}")
+        raise UnknownName(f"no stored report has {metric!r}: {did_you_mean(metric, known)}")
     kept = [line for line in lines if metric in line.estimates]
     rows = []
     for line in kept:
@@ -40,9 +40,9 @@ def history(
     head = ("started", "system", "tag", "value", "interval", "n", "undefined", "failed", "report")
     print("\n".join(aligned(Table(head, rows, frozenset(range(3, 8))))))
     if len({line.dataset for line in kept}) > 1:
-        print("\nnote: these reports weighed different data")
+        print("\nnote: these reports were made from different data")
     if len(ways := sorted({line.estimates[metric].way for line in kept})) > 1:
-        print(f"\nnote: these reports measured it in different ways: {', '.join(ways)}")
+        print(f"\nnote: these reports measure it in different ways: {', '.join(ways)}")
     if plot is not None:
         from ..render.charts import trend
 

@@ -15,23 +15,25 @@ from .options import By, Seed, StoreAt, listed, scale_of
 
 @app.command("label")
 def label(
-    report: Annotated[str, typer.Argument(help="What the judge said: a report, its folder, or latest:TAG.")],
-    out: Annotated[Path, typer.Option("--out", help="The sheet: .csv, .tsv or .jsonl.")] = Path("labels.csv"),
-    metric: Annotated[str | None, typer.Option("--metric", "-m", help="The metric to be labelled.")] = None,
-    n: Annotated[int, typer.Option("-n", help="How many to label.")] = 100,
-    bins: Annotated[int, typer.Option(help="Draw within so many strata of the score.")] = 1,
+    report: Annotated[str, typer.Argument(help="Report with the scores of the judge: a file, a folder or latest:TAG.")],
+    out: Annotated[Path, typer.Option("--out", help="Sheet to write: .csv, .tsv or .jsonl.")] = Path("labels.csv"),
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="Metric to label.")] = None,
+    n: Annotated[int, typer.Option("-n", help="Number of units to label.")] = 100,
+    bins: Annotated[int, typer.Option(help="Number of score strata to draw from.")] = 1,
     by: By = None,
-    claims: Annotated[bool, typer.Option("--claims", help="Label single claims in place of samples.")] = False,
-    walk_it: Annotated[bool, typer.Option("--walk", help="Go through the sheet here, in the terminal.")] = False,
-    annotator: Annotated[str, typer.Option(help="Who labels.")] = "",
-    scale: Annotated[str | None, typer.Option(help="What the ratings range over, such as 1-5.")] = None,
+    claims: Annotated[bool, typer.Option("--claims", help="Label claims instead of samples.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="Label in the terminal; resumes an existing sheet.")
+    ] = False,
+    annotator: Annotated[str, typer.Option(help="Name of the annotator.")] = "",
+    scale: Annotated[str | None, typer.Option(help="Range of the ratings, such as 1-5.")] = None,
     store: StoreAt = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw what to label next, at random or within strata, and write a sheet; with --walk, label it here.
+    """Draw what to label next, at random or within strata, and write a sheet; with --interactive, label it here.
 
     The sheet shows what a person needs and nothing of what the judge said. A sheet that is there already is gone on
-    with by --walk and never overwritten.
+    with by --interactive and never overwritten.
     """
     from ..core.wording import pluralize
     from ..judges.annotations import Sheet
@@ -43,8 +45,8 @@ def label(
     loaded = report_at(report, store=store or DEFAULT)
     column = label_of(loaded, metric or "")
     span = scale_of(scale)
-    if out.exists() and not walk_it:
-        raise InputError("the sheet is there already: --walk goes on with it, --out names another", path=out)
+    if out.exists() and not interactive:
+        raise InputError("the sheet exists: --interactive resumes it, --out names another file", path=out)
     if out.exists():
         sheet = Sheet.read(out)
     else:
@@ -53,7 +55,7 @@ def label(
         sheet.save()
         drawn = pluralize(len(draws), "claim" if claims else "sample")
         print(f"wrote {out}: {drawn} to label", file=sys.stderr)
-    if walk_it:
+    if interactive:
         bounds = span or loaded.notes[column].bounds
         given = walk(sheet, {one.id: one for one in loaded.samples}, bounds=bounds, annotator=annotator)
         value = sheet.column("value")

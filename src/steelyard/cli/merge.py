@@ -20,7 +20,7 @@ def merge(
         Path | None, typer.Option("--out", help="Folder of the outputs (default: the one of the configuration).")
     ] = None,
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
-    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Show values on a scale from 0 to this.")] = 1.0,
 ) -> int:
     """Merge the parts of a job into the report that one process would have made.
 

@@ -11,7 +11,9 @@ from .app import app
 
 
 @app.command("metrics")
-def metrics(name: Annotated[str | None, typer.Argument(help="A metric: its definition in full.")] = None) -> None:
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="Name of a metric, to print its full definition.")] = None,
+) -> None:
     """The shelf: every metric with what it needs, or one metric's definition."""
     from ..render.metric_catalogue import definition, listing
 

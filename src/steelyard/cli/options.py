@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from ..reports.report import Report
 
 Metrics: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--metric", "-m", help="A metric, a group or file.py:name; may be repeated.")
+    list[str] | None, typer.Option("--metric", "-m", help="Metric, group or file.py:name; repeatable.")
 ]
 Out: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", help="Write report.json, report.md and report.html into this folder.")
+    Path | None, typer.Option("--out", help="Write report.json, report.md and report.html to this folder.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of intervals and tests.")]
-Confidence: TypeAlias = Annotated[float, typer.Option("--confidence", help="Level of the intervals.")]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed for intervals and tests.")]
+Confidence: TypeAlias = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals.")]
 Encoding: TypeAlias = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
-By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by this tag; may be repeated.")]
+By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by this tag; repeatable.")]
 Fields: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--field", help="FIELD=COLUMN, such as user_input=question; may be repeated.")
+    list[str] | None, typer.Option("--field", help="FIELD=COLUMN, such as user_input=question; repeatable.")
 ]
 
 
 Keep: TypeAlias = Annotated[
-    bool, typer.Option("--keep", help="Keep the report for history and as a baseline, in .steelyard/runs.")
+    bool, typer.Option("--keep", help="Store the report for history and baselines in .steelyard/runs.")
 ]
-Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
-StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Keep the report in this folder.")]
-Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Keep the report under this tag, such as a branch.")]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
+StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Store the report in this folder.")]
+Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Store the report under this tag, such as a branch name.")]
 
 
 def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None:
@@ -44,7 +44,7 @@ def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None
         from ..reports.store import DEFAULT, Store
 
         path = Store(store or DEFAULT).keep(report, tag=tag)
-        print(f"kept as {path}", file=sys.stderr)
+        print(f"stored as {path}", file=sys.stderr)
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
@@ -56,7 +56,7 @@ def check_free(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         check_folder(path)
     elif path.is_file() and path.stat().st_size:
-        raise InputError("the file is there already: --overwrite replaces it, or name another", path=path)
+        raise InputError("the file exists: add --overwrite to replace it, or name another file", path=path)
 
 
 def check_apart(out: Path | None, sources: Iterable[str | Path]) -> None:

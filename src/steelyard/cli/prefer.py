@@ -22,22 +22,26 @@ FORMATS = ("table", "md", "json")
 @app.command("prefer")
 def prefer(
     systems: Annotated[
-        list[Path], typer.Argument(help="Two systems or more: samples, or reports that hold them; paired by id.")
+        list[Path], typer.Argument(help="Two or more systems: samples, or reports with their samples; paired by id.")
     ],
     judge: Annotated[str, typer.Option(help="openai:MODEL or http://host/v1#model.")],
     field: Fields = None,
     by: By = None,
-    limit: Annotated[int | None, typer.Option(help="The first so many samples alone.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use only this many samples.")] = None,
     max_failed: Annotated[float, typer.Option(help="Share of pairs that may fail.")] = 0.0,
     output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Write everything there too, as JSON.")] = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", "--workers", help="Calls at once, at most.")] = 16,
-    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
-    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write the full result to this file as JSON.")] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "--workers", help="Maximum number of parallel calls.")
+    ] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use cached replies only; a missing reply is an error.")
+    ] = False,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million prompt and completion tokens.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with its cost and exit.")] = False,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",

@@ -14,9 +14,9 @@ from .options import Encoding, Overwrite, check_apart, check_free
 
 @app.command("review")
 def review(
-    path: Annotated[Path, typer.Argument(help="A set: the folder of synth, or a file of samples.")],
+    path: Annotated[Path, typer.Argument(help="Question set: a folder written by synth, or a file of samples.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Where the accepted items go (default: reviewed.jsonl beside the set).")
+        Path | None, typer.Option("--out", help="File for the accepted items (default: reviewed.jsonl beside the set).")
     ] = None,
     overwrite: Overwrite = False,
     encoding: Encoding = "utf-8",

@@ -22,9 +22,9 @@ FORMATS = ("table", "json", "md", "latex", "csv")
 @app.command("run")
 def run(
     config: Annotated[Path, typer.Argument(help="YAML, TOML or JSON.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with its cost and exit.")] = False,
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
-    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Show values on a scale from 0 to this.")] = 1.0,
     concurrency: Annotated[
         int | None,
         typer.Option(help="Largest number of parallel calls of each worker (default: from the configuration)."),

@@ -16,21 +16,21 @@ FORMATS = ("table", "json", "md", "latex", "csv", "html")
 
 @app.command("show")
 def show(
-    report: Annotated[str, typer.Argument(help="A saved report, the folder that holds it, or latest:TAG.")],
+    report: Annotated[str, typer.Argument(help="Saved report: a file, a folder or latest:TAG.")],
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex, csv or html.")] = "table",
     per_sample: Annotated[
         bool, typer.Option("--per-sample", "--per-query", help="One row per sample, as CSV.")
     ] = False,
     why: Annotated[
-        tuple[str, str] | None, typer.Option("--why", help="SAMPLE METRIC: what is behind one score.")
+        tuple[str, str] | None, typer.Option("--why", help="SAMPLE METRIC: print the evidence for one score.")
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Where the replies are, for --why.")] = None,
-    plot: Annotated[str | None, typer.Option("--plot", help="METRIC: draw its distribution into --out.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Where the output is written: a .svg, .png or .pdf with --plot.")
+    ledger: Annotated[Path | None, typer.Option(help="Cache of replies, for --why.")] = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", help="METRIC: write a chart of its distribution to --out.")
     ] = None,
-    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
-    store: Annotated[Path | None, typer.Option("--store", help="Where latest:TAG is looked for.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Output file; .svg, .png or .pdf with --plot.")] = None,
+    scale: Annotated[float, typer.Option(help="Show values on a scale from 0 to this.")] = 1.0,
+    store: Annotated[Path | None, typer.Option("--store", help="Store for latest:TAG.")] = None,
 ) -> None:
     """Print a saved report, or everything behind one of its scores."""
     from ..render.formats import printed, scores_csv

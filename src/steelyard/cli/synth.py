@@ -17,13 +17,15 @@ from .progress import Progress
 @app.command("synth")
 def synth(
     corpus: Annotated[
-        Path, typer.Argument(help="A folder of texts, a text, a BEIR folder, a file of rows, ir_datasets:NAME.")
+        Path,
+        typer.Argument(help="Corpus: a folder of texts, a text, a BEIR folder, a file of rows or ir_datasets:NAME."),
     ],
-    n: Annotated[int, typer.Option("-n", "--number", help="How many items.")] = 100,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the set.")] = Path("steelyard-set"),
+    n: Annotated[int, typer.Option("-n", "--number", help="Number of items.")] = 100,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the question set.")] = Path("steelyard-set"),
     overwrite: Overwrite = False,
     judge: Annotated[
-        str | None, typer.Option(help="Who writes and answers: openai:MODEL or http://host/v1#model. None: no model.")
+        str | None,
+        typer.Option(help="Model that writes and answers: openai:MODEL or http://host/v1#model (default: none)."),
     ] = None,
     kind: Annotated[
         list[str] | None,
@@ -36,16 +38,22 @@ def synth(
         list[str] | None,
         typer.Option("--style", help="STYLE or STYLE=SHARE: plain, keyword, conversational, misspelt."),
     ] = None,
-    embedder: Annotated[str | None, typer.Option(help="Links passages by nearness; else by rare words.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
-    attempts: Annotated[int, typer.Option(help="How often an item is tried, at most.")] = 10,
-    concurrency: Annotated[int, typer.Option("--concurrency", "--workers", help="Calls at once, at most.")] = 16,
-    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
-    price: Annotated[str | None, typer.Option(help="IN,OUT: price of a million tokens.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Where replies are kept.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Answer from the ledger alone.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost if every first attempt is kept.")] = False,
+    embedder: Annotated[
+        str | None, typer.Option(help="Embedder that links passages (default: links by rare words).")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    attempts: Annotated[int, typer.Option(help="Maximum number of attempts per item.")] = 10,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "--workers", help="Maximum number of parallel calls.")
+    ] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million prompt and completion tokens.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use cached replies only; a missing reply is an error.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost if every first attempt succeeds.")] = False,
     encoding: Encoding = "utf-8",
 ) -> int:
     """Make a question set with provenance: every item with its sources, the quotes that hold the answer, and its type.
@@ -65,13 +73,13 @@ def synth(
     documents = read_corpus(corpus, encoding=encoding)
     if dry_run:
         if model is None:
-            print("0 calls: no model is asked")
+            print("0 calls: no model is used")
             return 0
         plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger).usage
         cost = "" if plan.cost is None else f", about {plan.cost:.4f}"
         print(
             f"about {pluralize(plan.calls, 'call')} ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt"
-            f" and {plan.completion_tokens} completion tokens{cost}, if every first attempt is kept; an item is tried"
+            f" and {plan.completion_tokens} completion tokens{cost}, if every first attempt succeeds; an item is tried"
             f" {pluralize(attempts, 'time')} at most"
         )
         return 0
@@ -97,7 +105,7 @@ def synth(
             progress=progress,
         )
     print(made)
-    print(f"wrote {out}: look at it with steelyard review {out}")
+    print(f"wrote {out}; review it with: steelyard review {out}")
     return 0 if made.complete else 3
 
 
@@ -107,5 +115,5 @@ def _shares(given: list[str] | None, option: str) -> dict[str, float] | list[str
     if all("=" in one for one in given):
         return numbers(given, option)
     if any("=" in one for one in given):
-        raise InputError(f"{option}: give a share with every name, or with none")
+        raise InputError(f"{option}: give a share for every name or for none")
     return given

@@ -363,5 +363,5 @@ def summary(labels: Sequence[AnchoredLabel], *, most: int = 5) -> list[str]:
     unknown = sum(label.note.startswith("taken at its word") for label in labels)
     if unknown:
         taken = pluralize(unknown, "is taken at its word: its text", "are taken at their word: their text")
-        lines.append(f"  {taken} is not known (give the corpus of then: --was)")
+        lines.append(f"  {taken} is not known (give the corpus of then: --old-corpus)")
     return lines

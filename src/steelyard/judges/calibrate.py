@@ -134,7 +134,7 @@ def _grouped(
         if wanted is None or column == wanted:
             grouped.setdefault((column, claims), []).extend(group)
     if not grouped:
-        raise InputError(f"no label is about {metric}")
+        raise InputError(f"no label refers to {metric}")
     return grouped
 
 
@@ -166,7 +166,7 @@ def _calibrated(
             raise InputError(f"threshold {limit:g} for {label}: must be in [{low:g}, {high:g}]")
     if not joined.rows:
         what, shown = "claim" if claims else "sample", ", ".join(joined.strangers[:3])
-        raise InputError(f"no label is about a {what} of the report: the labels have {shown}")
+        raise InputError(f"no label refers to a {what} of the report; the labels have {shown}")
     tags = None if how.cluster is None else clusters_of(report, how.cluster)
     cluster = [unit.sample for unit in joined.units] if claims else None
     if tags is not None:
@@ -231,8 +231,8 @@ def _check_scale(joined: PairedLabels, note: MetricNote) -> None:
     for row in joined.rows:
         if not low <= joined.mean[row] <= high:
             raise InputError(
-                f"the label {joined.mean[row]:g} of {joined.units[row].sample} is outside {low:g} to {high:g}: say what"
-                " the ratings range over (scale=(1, 5), --scale 1-5)"
+                f"the label {joined.mean[row]:g} of {joined.units[row].sample} is outside {low:g} to {high:g}:"
+                " give the range of the ratings (scale=(1, 5), --scale 1-5)"
             )
 
 
@@ -387,13 +387,13 @@ def _notes(found: Calibrated, *, claims: bool) -> list[str]:
         if hit.value <= commonest + 1e-9:
             too = " too" if hit.value >= commonest - 1e-9 else ""
             notes.append(
-                f"no better than a constant: always saying {word} would agree with people on {commonest:.3f}{too}"
+                f"no better than a constant: always answering {word} agrees with people on {commonest:.3f}{too}"
             )
         elif kappa is not None and kappa.low is not None and kappa.low <= 0:
-            notes.append(f"not shown to be better than always saying {word}, which agrees on {commonest:.3f}")
+            notes.append(f"not significantly better than always answering {word}, which agrees on {commonest:.3f}")
     if found.unscored:
         what = "claims" if claims else "samples"
-        notes.append(f"{found.unscored} labelled {what} have no score of the judge and are left out")
+        notes.append(f"{found.unscored} labelled {what} have no score from the judge and are left out")
     if found.mean.reason:
         notes.append(f"no corrected estimate: {found.mean.reason}")
     return notes

@@ -138,9 +138,9 @@ def _again(anchor: Report) -> tuple[list[str], int]:
     """The metrics of an anchor that ask a judge, and how often."""
     asked = [label for label, note in anchor.notes.items() if note.way == "judged"]
     if not asked:
-        raise InputError("no metric of the report asks a judge: there is nothing that could drift")
+        raise InputError("no metric of the report uses a judge, so drift cannot be measured")
     if len(anchor.samples) < len(anchor.ids):
-        raise InputError("the report does not hold its samples, which are needed to judge them again")
+        raise InputError("the report does not contain its samples, which are needed to score them again")
     repeats = anchor.policy.get("repeats")
     return asked, repeats if isinstance(repeats, int) else 1
 
@@ -174,8 +174,8 @@ def drift(
         raise InputError("the two reports share no judged metric")
     if anchor.dataset.digest != current.dataset.digest:
         raise InputError(
-            f"another dataset: {anchor.dataset.digest or 'no digest'} in the anchor, {current.dataset.digest or 'none'}"
-            " now; drift is what a judge does to the same samples"
+            f"different dataset: {anchor.dataset.digest or 'none'} in the anchor, {current.dataset.digest or 'none'}"
+            " now; drift compares scores of the same samples"
         )
     compared = compare(
         current, anchor, 0.0, alpha=alpha, metrics=shared, max_failed=1.0, confidence=confidence, seed=seed

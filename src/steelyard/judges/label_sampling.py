@@ -69,7 +69,7 @@ def draw(
     units, scores = units_of(report, column, claims=claims)
     places = [place for place in range(len(units)) if not math.isnan(scores[place])]
     if not places:
-        raise InputError(f"{column} has no scores: nothing to label")
+        raise InputError(f"{column} has no scores to label")
     places.sort(key=lambda place: _rank(units[place], seed))
     if bins == 1 and not by:
         return [Draw(units[place]) for place in places[:n]]

@@ -180,7 +180,7 @@ def _labels(samples: Sequence[Sample], pack: str) -> list[str]:
     known = [name for name in seen if name in JUDGES or name == "pref_overall"]
     if not known:
         names = ", ".join([*JUDGES])
-        raise InputError(f"no labels of people: expected a field human with one of {names}", path=pack, field="human")
+        raise InputError(f"no human labels: expected a field human with one of {names}", path=pack, field="human")
     return known
 
 

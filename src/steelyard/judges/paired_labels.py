@@ -74,7 +74,7 @@ def units_of(report: Report, metric: str, *, claims: bool = False) -> tuple[list
                 units.append(Unit(one, row, number, str(claim["claim"])))
                 scores.append({"yes": 1.0, "no": 0.0}.get(str(claim.get("verdict")), math.nan))
     if not units:
-        raise InputError(f"{metric} has no claims in its evidence: label samples, not claims")
+        raise InputError(f"the evidence of {metric} has no claims: label samples instead")
     return units, np.array(scores, dtype=np.float64)
 
 
@@ -127,7 +127,7 @@ def by_system(
     """The labels of each of two systems; labels that name none are the report's."""
     if report.system == baseline.system:
         raise InputError(
-            "the two reports name the same system: give the labels of the baseline as --baseline-labels"
+            "both reports name the same system: give the labels of the baseline with --baseline-labels"
             " (baseline_labels=)"
         )
     theirs = [label for label in labels if label.system == baseline.system]
@@ -138,7 +138,7 @@ def check_baseline(report: Report, baseline: Report, labels: Sequence[HumanLabel
     """InputError where the difference of two systems cannot be corrected: other data, or no labels of the second."""
     if baseline.dataset.digest != report.dataset.digest:
         raise InputError(
-            f"the two reports weigh other data: {report.dataset.digest or 'no digest'} and"
+            f"the two reports were made from different data: {report.dataset.digest or 'no digest'} and"
             f" {baseline.dataset.digest or 'none'}"
         )
     if all(label.value is None for label in labels):
@@ -171,12 +171,12 @@ def doubts(joined: PairedLabels, drawn: str | None) -> list[str]:
         found.append(f"{labels} that the report does not have: {shown}")
     if joined.passed_over:
         passed = pluralize(joined.passed_over, "sample was", "samples were")
-        found.append(f"{passed} drawn and passed over: if they were the hard ones, the labels are no random sample")
+        found.append(f"{passed} drawn but not labelled: if these were hard ones, the labels are not a random sample")
     stratified = joined.drawn == "stratified" and joined.shares
     if not stratified and joined.drawn != "random" and drawn is None:
         found.append(
-            "nothing says how these samples were chosen: corrected estimates hold if that was at random (steelyard"
-            " label draws at random; drawn='random' or --random says so)"
+            "the labels do not say how the samples were chosen; corrected estimates are valid only for a random choice"
+            " (steelyard label draws at random; confirm another random choice with drawn='random' or --random)"
         )
     if not stratified and (odd := _odd(joined)) is not None:
         found.append(odd)
@@ -196,5 +196,5 @@ def _odd(joined: PairedLabels) -> str | None:
         return None
     return (
         f"labelled samples score {inside.mean():.3f} on average, the others {outside.mean():.3f} (p = {p:.2g}): these"
-        " labels do not look like a random sample"
+        " labels are probably not a random sample"
     )

@@ -89,7 +89,7 @@ class Duel(Struct, frozen=True, kw_only=True):
         """Who is better, if the interval of the win rate says so."""
         low, high = self.win_rate.low, self.win_rate.high
         if low is None or high is None:
-            return "no pair is decided" if self.n else "nothing was compared"
+            return "no decided pair" if self.n else "nothing was compared"
         return (
             f"{self.a} is better" if low > 0.5 else f"{self.b} is better" if high < 0.5 else "no detectable difference"
         )
@@ -149,7 +149,7 @@ def prefer(
     for (a, b), pairs in paired.items():
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
         if lost:
-            one, many = "sample stands on one side only and is", "samples stand on one side only and are"
+            one, many = "sample is in one system only and is", "samples are in one system only and are"
             warnings.append(f"{a}, {b}: {pluralize(lost, one, many)} left out")
         report = evaluate_rag(
             pairs,
@@ -199,7 +199,7 @@ def _all_pairs(
 ) -> tuple[dict[str, dict[str, Sample]], dict[tuple[str, str], list[Sample]]]:
     """The samples of each system, and the pairs of each two, all of them checked before anything is asked."""
     if len(systems) < 2:
-        raise InputError("two systems or more are compared")
+        raise InputError("at least two systems are needed")
     if limit is not None and limit < 1:
         raise InputError(f"limit={limit}: must be at least 1")
     samples = {name: _samples(source, fields, limit) for name, source in systems.items()}
@@ -226,7 +226,7 @@ def _paired(a: str, mine: Mapping[str, Sample], b: str, theirs: Mapping[str, Sam
             continue
         asked, too = sample.user_input, other.user_input
         if asked is not None and too is not None and asked.strip() != too.strip():
-            raise InputError(f"{one} is another question in {a} than in {b}: pairs share their id and their question")
+            raise InputError(f"{one} has different questions in {a} and {b}: pairs must have the same id and question")
         pairs.append(
             replace(
                 sample,

@@ -25,7 +25,7 @@ def text(found: Calibration) -> str:
     return "\n".join([*lines, "", FOOT])
 
 
-FOOT = "worth: as many labels as would give as narrow an interval without the judge"
+FOOT = "worth: the number of labels that would give an equally narrow interval without the judge"
 
 
 def markdown(found: Calibration) -> str:
@@ -46,7 +46,7 @@ def as_json(found: Calibration) -> str:
 def _title(found: Calibration) -> str:
     who = found.judge or "the metrics"
     of = f" on {found.system}" if found.system else ""
-    return f"{who}{of}, beside people"
+    return f"{who}{of}, compared with people"
 
 
 def _way(one: Calibrated) -> str:

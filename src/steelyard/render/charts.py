@@ -57,7 +57,7 @@ def scatter(
 ) -> Path:
     """Draw the scores of two systems against each other, one point a sample; above the line the second is higher."""
     if not pairs:
-        raise InputError(f"nothing to plot: no sample has {label} on both sides")
+        raise InputError(f"nothing to plot: no sample has {label} in both reports")
     target = _target(path)
     alt = _altair()
     ends = [min(map(min, pairs)), max(map(max, pairs))]
@@ -85,7 +85,7 @@ def trend(kept: Sequence[StoredReport], label: str, path: str | PathLike[str]) -
             ends = [one.value if end is None else end for end in (one.low, one.high)]
             rows.append({"run": f"{number} · {line.name}", "value": one.value, "low": ends[0], "high": ends[1]})
     if not rows:
-        raise InputError(f"nothing to plot: no kept report has a value of {label}")
+        raise InputError(f"nothing to plot: no stored report has a value of {label}")
     target = _target(path)
     alt = _altair()
     x = alt.X("run:N", title=None, sort=None, axis=alt.Axis(labelAngle=-40, labelLimit=260))
@@ -96,7 +96,7 @@ def trend(kept: Sequence[StoredReport], label: str, path: str | PathLike[str]) -
         y=alt.Y("low:Q", title=label, scale=alt.Scale(zero=False)), y2="high:Q"
     )
     points = place.mark_point(color=ACCENT, filled=True, opacity=1, size=60).encode(y=y)
-    head = alt.TitleParams(label, subtitle=f"{len(rows):,} kept {'report' if len(rows) == 1 else 'reports'}")
+    head = alt.TitleParams(label, subtitle=f"{len(rows):,} stored {'report' if len(rows) == 1 else 'reports'}")
     return _written((spans + line_of_values + points).properties(title=head), target)
 
 

@@ -95,10 +95,10 @@ def _verdict(one: MetricDelta, alpha: float) -> str:
 
 def rule(comparison: Comparison) -> str:
     """What makes a regression here, in words."""
-    sure = f"which is significant (p ≤ {comparison.alpha:g})" if comparison.significant else "be it significant or not"
+    sure = f"which is significant (p ≤ {comparison.alpha:g})" if comparison.significant else "even if not significant"
     limits = sorted({one.tolerance for one in comparison.deltas})
     tolerance = f" ({limits[0]:g})" if len(limits) == 1 else ""
-    return f"a drop of more than the tolerance{tolerance}, {sure}, or a metric that lost its samples"
+    return f"a drop larger than the tolerance{tolerance}, {sure}, or a metric without scored samples"
 
 
 def headline(comparison: Comparison) -> str:
@@ -141,11 +141,15 @@ def text(comparison: Comparison) -> str:
         noisy = any(one.noise is not None for one in comparison.deltas)
         lines += ["", f"delta: negative is worse; {level} interval; p: {TEST}, Holm-adjusted"]
         lines += [f"REGRESSION: {rule(comparison)}"] if comparison.regressions else []
-        lines += ["noise: two runs of one system differ by less, by the judge's noise alone"] if noisy else []
+        lines += (
+            ["noise: two runs of the same system differ by less than this from the judge's randomness alone"]
+            if noisy
+            else []
+        )
     lines += _coverage(comparison)
     for one in comparison.regressions:
         if one.worst:
-            lines += ["", f"{one.metric}{_part(one)}: lost most", *(f"  {line}" for line in _worst(one))]
+            lines += ["", f"{one.metric}{_part(one)}: largest losses", *(f"  {line}" for line in _worst(one))]
         if one.to_fail or one.to_pass:
             lines.append(f"  {one.to_fail} went from pass to fail, {one.to_pass} from fail to pass")
     return "\n".join(map(one_line, lines))
@@ -161,10 +165,10 @@ def markdown(comparison: Comparison, *, link: str | None = None) -> str:
     for one in comparison.regressions:
         if not one.worst:
             continue
-        lines += ["", f"**{escape(one.metric + _part(one))}** lost most on:", ""]
+        lines += ["", f"**{escape(one.metric + _part(one))}** largest losses:", ""]
         lines += [f"- {escape(line)}" for line in _worst(one)[:5]]
     if link:
-        lines += ["", f"[The whole comparison]({link})"]
+        lines += ["", f"[Full comparison]({link})"]
     return "\n".join(lines) + "\n"
 
 

@@ -41,19 +41,19 @@ def text(found: Drift) -> str:
     moved = ", ".join(found.moved)
     judged = pluralize(found.n_samples, "sample")
     lines = [f"{judged} judged twice: {f'moved: {moved}' if moved else 'no detectable drift'}"]
-    lines += [f"  {line}" for line in found.changed] or ["  nothing is known to have changed"]
+    lines += [f"  {line}" for line in found.changed] or ["  no known change"]
     lines += ["", *aligned(table(found)), f"p: {TEST}, Holm-adjusted"]
     for name, one in found.metrics.items():
         flips = (one.delta.to_fail, one.delta.to_pass)
         if any(flips):
             lines.append(f"{name}: {flips[0]} went from pass to fail, {flips[1]} from fail to pass")
         if one.delta.noise is not None:
-            lines.append(f"{name}: judge noise alone makes changes up to ± {one.delta.noise:.4f}")
+            lines.append(f"{name}: the judge's randomness alone causes changes of up to ± {one.delta.noise:.4f}")
         if one.people is not None:
             beside = one.people
             p = "–" if beside.p is None else f"{beside.p:.4f}"
             lines.append(
-                f"{name}: verdicts are people's on {beside.before:.3f} before, on {beside.after:.3f} now"
+                f"{name}: verdicts match people's on {beside.before:.3f} before, on {beside.after:.3f} now"
                 f" (n {beside.n}, p {p})"
             )
         if one.moved:

@@ -243,7 +243,7 @@ def banner(report: Report, max_failed: float) -> list[MetricRow]:
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
-    """What it took: samples, metrics, calls, cached, tokens, cost, time."""
+    """Cost and timing: samples, metrics, calls, cached, tokens, cost, time."""
     usage, run = report.usage, report.run
     found = [(f"{report.n_samples:,}", what(report)), (f"{len(report.estimates):,}", "metrics")]
     if usage.calls or usage.cached:

@@ -55,14 +55,14 @@ def in_words(cell: FailureGroup) -> str:
     """A cell in words, without what is not known.
 
     >>> in_words(FailureGroup("some", "wrong", "unknown", [0], 1.0, 0.2, 1.0, ""))
-    'part of what is relevant was found, wrong answer'
+    'some relevant documents found, wrong answer'
     """
-    found = {"all": "all that is relevant was found", "some": "part of what is relevant was found",
-             "none": "nothing relevant was found"}  # fmt: skip
+    found = {"all": "all relevant documents found", "some": "some relevant documents found",
+             "none": "no relevant document found"}  # fmt: skip
     said = {"right": "right answer", "wrong": "wrong answer", "declined": "declined to answer"}
     rests = {"grounded": "grounded", "ungrounded": "not grounded"}
     parts = [found.get(cell.retrieval), said.get(cell.answer), rests.get(cell.grounded)]
-    return ", ".join(filter(None, parts)) or "not told by the metrics"
+    return ", ".join(filter(None, parts)) or "unknown to the metrics"
 
 
 def known_cells(failures: FailureAnalysis) -> list[tuple[FailureGroup, str, str]]:

@@ -10,8 +10,8 @@ from .table import Table, number, span, with_way
 
 HEAD = ("metric", "system", "value", "interval", "n", "undefined", "failed", "delta", "p", "win/tie/loss", "group")
 FOOT = (
-    f"delta: to the first system, negative is worse; p: {TEST}, Holm-adjusted over metrics and systems;"
-    " systems that share a letter are not shown to differ"
+    f"delta: against the first system, negative is worse; p: {TEST}, Holm-adjusted over metrics and systems;"
+    " systems that share a letter do not differ significantly"
 )
 
 

@@ -38,15 +38,15 @@ def markdown(report: Report) -> str:
         lines += ["", f"## {escape(name)}", "", *markdown_table(table)]
     fails = where(report)
     if fails is not None:
-        lines += ["", "## What happened", "", *markdown_table(fails)]
+        lines += ["", "## Failure analysis", "", *markdown_table(fails)]
     took = stages(report)
     if took is not None:
-        lines += ["", "## What it took", "", *markdown_table(took)]
+        lines += ["", "## Cost and timing", "", *markdown_table(took)]
     for heading, notes in (
         ("Failed", failures(report)),
         ("Undefined", undefined(report)),
         ("Notes", report.warnings),
-        ("First remedies", remedies(report)),
+        ("Suggested fixes", remedies(report)),
     ):
         if notes:
             lines += ["", f"## {heading}", "", *(f"- {escape(note)}" for note in notes)]

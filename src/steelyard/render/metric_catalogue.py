@@ -48,7 +48,7 @@ def _group(name: str) -> str:
         (one.label, ", ".join(ways[one.metric.name]), (one.metric.doc.splitlines() or [""])[0])
         for one in requested_metrics([name], judged=True)
     ]
-    lines = [f"{name} is a group of {pluralize(len(members), 'metric')}: -m {name} asks for all of them", ""]
+    lines = [f"{name} is a group of {pluralize(len(members), 'metric')}: -m {name} selects all of them", ""]
     return "\n".join([*lines, *aligned(Table(("metric", "way", "is"), members))])
 
 
@@ -66,7 +66,7 @@ def _definition(metric: Metric) -> str:
         "revision": str(metric.revision),
         "also": ", ".join((*metric.aliases, *metric.ten_point_aliases)),
         "source": metric.source,
-        "when low": metric.hint,
+        "if low": metric.hint,
     }
     lines = [f"{show(metric.name, {})} [{metric.way}]", "", inspect.cleandoc(metric.doc), ""]
     return "\n".join(lines + [f"{key + ':':<11} {value}" for key, value in facts.items() if value])

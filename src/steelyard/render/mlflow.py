@@ -45,7 +45,7 @@ def log(report: Report, *, run_name: str | None = None, experiment: str | None =
         started = mlflow.start_run(run_name=run_name or report.system or None)
     except (mlflow.exceptions.MlflowException, ImportError) as error:
         raise InputError(
-            f"MLflow cannot keep a run in {mlflow.get_tracking_uri()}: set MLFLOW_TRACKING_URI to a server"
+            f"MLflow cannot store a run in {mlflow.get_tracking_uri()}: set MLFLOW_TRACKING_URI to a server"
             f" (http://localhost:5000), or with MLFLOW_ALLOW_FILE_STORE=true to a folder (file:./mlruns):"
             f" {str(error).partition('. ')[0].strip()[:_DETAIL]}"
         ) from None

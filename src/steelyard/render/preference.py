@@ -63,15 +63,15 @@ def _notes(found: Preference) -> list[str]:
         ahead, behind = one.one_order
         if ahead is not None and behind is not None:
             lines.append(
-                f"{pair}: asked in one order alone, {one.a} would win {ahead:.1%} where it stands first and"
-                f" {behind:.1%} where it stands second"
+                f"{pair}: in a single order, {one.a} would win {ahead:.1%} when shown first and"
+                f" {behind:.1%} when shown second"
             )
     return [*lines, *(f"note: {warning}" for warning in found.warnings)]
 
 
 def text(found: Preference) -> str:
     """For the terminal."""
-    lines = [f"{' · '.join(found.systems)}, as {found.judge} sees them", "", *aligned(duels(found)), FOOT]
+    lines = [f"{' · '.join(found.systems)}, judged by {found.judge}", "", *aligned(duels(found)), FOOT]
     if found.strengths:
         lines += ["", *aligned(strengths(found))]
     return "\n".join([*lines, *_notes(found), _usage(found)])
@@ -79,7 +79,7 @@ def text(found: Preference) -> str:
 
 def markdown(found: Preference) -> str:
     """As Markdown."""
-    lines = [f"# {escape(' · '.join(found.systems))}, as {escape(found.judge)} sees them", ""]
+    lines = [f"# {escape(' · '.join(found.systems))}, judged by {escape(found.judge)}", ""]
     lines += [*markdown_table(duels(found)), "", f"{FOOT}."]
     if found.strengths:
         lines += ["", *markdown_table(strengths(found))]

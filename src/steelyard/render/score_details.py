@@ -75,7 +75,7 @@ def _requests(keys: list[str], path: str | Path | None) -> list[str]:
     for number, (key, found) in enumerate(zip(keys, exchanges(keys, path), strict=True), 1):
         lines.append(f"── request {number} of {len(keys)} ({key})")
         if found is None:
-            lines.append("an embedding, or not in the ledger")
+            lines.append("an embedding request, or not in the ledger")
         else:
             lines += ["prompt:", indent(found.prompt, "  "), "reply:", indent(found.reply, "  "), found.facts]
     return lines

@@ -6,7 +6,7 @@ from ..core.records import Json
 from ..reports.report import Report
 from .table import Table
 
-HEAD = ("stage", "calls", "failed", "again", "kept", "seconds", "median", "p95", "tokens in + out", "cost")
+HEAD = ("stage", "calls", "failed", "retries", "cached", "seconds", "median", "p95", "tokens in + out", "cost")
 
 
 def stages(report: Report) -> Table | None:

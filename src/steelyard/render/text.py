@@ -16,15 +16,15 @@ def text(report: Report, *, scale: float = 1.0) -> str:
         lines += ["", name, *aligned(table)]
     fails = where(report)
     if fails is not None:
-        lines += ["", "what happened:", *aligned(fails)]
+        lines += ["", "failure analysis:", *aligned(fails)]
     took = stages(report)
     if took is not None:
-        lines += ["", "what it took:", *aligned(took)]
+        lines += ["", "cost and timing:", *aligned(took)]
     for heading, notes in (
         ("failed", failures(report)),
         ("undefined", undefined(report)),
         ("notes", report.warnings),
-        ("first remedies", remedies(report)),
+        ("suggested fixes", remedies(report)),
     ):
         if notes:
             lines += ["", f"{heading}:", *(f"  {note}" for note in notes)]

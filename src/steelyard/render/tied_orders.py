@@ -12,7 +12,7 @@ from ..evaluate.tie_bounds import TieBounds, TiedOrders
 from .formats import cell
 from .table import Table, number
 
-HEAD = ("metric", "system", "worst", "expected", "value", "best", "n", "queries that move")
+HEAD = ("metric", "system", "worst", "expected", "value", "best", "n", "queries affected")
 FOOT = (
     "worst, best: over all orders of documents with equal scores; expected: if ties fell at random;"
     " value: as ties are broken; –: not known for the measure"

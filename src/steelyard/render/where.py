@@ -23,4 +23,4 @@ def table(failures: FailureAnalysis, *, most: int = 8) -> Table | None:
         (str(cell.n), percent(cell.share), f"{percent(cell.low)} – {percent(cell.high)}", in_words(cell), cell.remedy)
         for cell in cells
     ]
-    return Table(("n", "share", "interval", "what happened", "usual remedy"), rows, frozenset({0, 1}))
+    return Table(("n", "share", "interval", "failure", "suggested fix"), rows, frozenset({0, 1}))

@@ -28,7 +28,7 @@ def blockers(current: Report, baseline: Report, labels: Sequence[str], max_faile
     found = []
     if current.dataset.digest != baseline.dataset.digest:
         found.append(
-            f"another dataset: {baseline.dataset.digest or 'no digest'} before, {current.dataset.digest or 'none'} now"
+            f"different dataset: {baseline.dataset.digest or 'none'} before, {current.dataset.digest or 'none'} now"
         )
     for label in both:
         found += _another_metric(label, baseline.notes[label], current.notes[label])
@@ -36,11 +36,11 @@ def blockers(current: Report, baseline: Report, labels: Sequence[str], max_faile
     for what, asks in (("judge", asks_judge), ("embedder", asks_embedder)):
         if before[what] != now[what] and (concerned := _concerned(baseline, current, both, asks)):
             found.append(
-                f"another {what}: {_shown(before[what])} before, {_shown(now[what])} now"
-                f" (asked by {', '.join(concerned)})"
+                f"different {what}: {_shown(before[what])} before, {_shown(now[what])} now"
+                f" (used by {', '.join(concerned)})"
             )
     found += [
-        f"another policy: {key}={_shown(baseline.policy.get(key))} before, {_shown(current.policy.get(key))} now"
+        f"different policy: {key}={_shown(baseline.policy.get(key))} before, {_shown(current.policy.get(key))} now"
         for key in sorted({*baseline.policy, *current.policy} - set(NOT_COMPARED))
         if baseline.policy.get(key) != current.policy.get(key)
     ]

@@ -83,7 +83,7 @@ def compare(
     deltas = [_judged(one, p, alpha=alpha, significant=significant) for one, p in zip(deltas, adjusted, strict=True)]
     against = blockers(current, baseline, labels, max_failed)
     if not any(one.delta is not None or one.regression for one in deltas):
-        against.append("nothing to compare: no sample has a score of the same metric in both")
+        against.append("nothing to compare: no sample has a score for the same metric in both reports")
     return Comparison(
         baseline=baseline.system or "baseline",
         current=current.system or "current",

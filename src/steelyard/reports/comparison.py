@@ -73,10 +73,10 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
         ``worse`` and ``better`` stand alone where the difference is significant and beyond the tolerance; one of the
         two is said otherwise (``worse, not significant``; ``worse, within the tolerance``). Neither is ``no
         detectable change``; ``below judge noise`` is added where that alone may have made the difference. Or ``too
-        few samples``, ``lost its samples``, ``new``.
+        few samples``, ``no scored samples left``, ``new``.
         """
         if self.verdict in {"lost", "new"}:
-            return "lost its samples" if self.verdict == "lost" else "new"
+            return "no scored samples left" if self.verdict == "lost" else "new"
         if self.delta is None:
             return "nothing to compare"
         if self.detectable is None and (self.p is None or self.p > alpha):

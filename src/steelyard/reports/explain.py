@@ -44,7 +44,7 @@ def _against(evidence: Mapping[str, Json]) -> str:
             verdicts = list(_verdicts(value))
             wrong = [told for told, holds in verdicts if not holds]
             if wrong:
-                return f"{len(wrong)} of {len(verdicts)} do not hold: {wrong[0]}"
+                return f"{len(wrong)} of {len(verdicts)} not supported: {wrong[0]}"
     reason = evidence.get("reason")
     return _cut(reason) if isinstance(reason, str) else ""
 

@@ -35,38 +35,66 @@ _ITS_RANK = 125
 _THRESHOLD = 0.5
 
 REMEDIES: Mapping[Key, str] = {
-    ("all", "right", "grounded"): "Nothing to do: this works as it is meant to.",
-    ("all", "right", "ungrounded"): "Answers come from memory, or say more than asked: ask for what the passages say.",
-    ("all", "wrong", "grounded"): "It had what it needs and misread it: look at passage order, noise and the prompt.",
-    ("all", "wrong", "ungrounded"): "Look at generation: it ignores its passages; a stricter prompt or another model.",
-    ("all", "declined", ""): "Too careful: the passages hold the answer; ease the instruction to decline.",
-    ("some", "right", "grounded"): "Part was enough: check whether the other judgements are needed at all.",
-    ("some", "right", "ungrounded"): "Memory fills the gaps: raise recall before these answers can be trusted.",
-    ("some", "wrong", "grounded"): "Retrieval misses part: more passages, split questions that need several facts.",
-    ("some", "wrong", "ungrounded"): "Retrieval misses part and the model fills in: raise recall, then the prompt.",
-    ("some", "declined", ""): "Part was found: raise recall, or let it answer the part it can.",
-    ("none", "right", "grounded"): "Judgements are likely incomplete: passages that answer are not judged relevant.",
-    ("none", "right", "ungrounded"): "The model knew it by itself: fix retrieval; harder questions would show it.",
-    ("none", "wrong", "grounded"): "Wrong passages were believed: look at the query, the chunks, a score cut-off.",
-    ("none", "wrong", "ungrounded"): "Retrieval first; then tell the model to decline where passages do not hold it.",
-    ("none", "declined", ""): "Right to decline: look at retrieval, and whether the corpus holds the answer.",
-    ("all", "right", ""): "Nothing to do, as far as is known: faithfulness would tell if answers rest on passages.",
-    ("all", "wrong", ""): "It had what it needs and misread it: look at passage order, noise and the prompt.",
-    ("all", "", "ungrounded"): "It says what its passages do not, and they are the right ones: look at generation.",
-    ("all", "", ""): "Retrieval does its part: weigh the answers too, to see what they make of it.",
-    ("some", "right", ""): "Part was enough: check whether the other judgements are needed at all.",
-    ("some", "", ""): "Retrieval misses part: more passages, better chunks, a second retriever.",
-    ("none", "right", ""): "Known without passages, or judgements are incomplete: faithfulness would tell which.",
-    ("none", "", ""): "Retrieval finds nothing relevant: look at the query, the index, the wording of both.",
-    ("", "right", "grounded"): "Nothing to do: right, and from the passages.",
-    ("", "right", "ungrounded"): "Right, yet not from the passages: ask for answers from the passages alone.",
-    ("", "wrong", "grounded"): "True to its passages, yet wrong: look at retrieval first.",
-    ("", "wrong", "ungrounded"): "Neither right nor from the passages: look at generation, then at retrieval.",
-    ("", "declined", ""): "It declined: see whether the passages hold the answer.",
-    ("", "right", ""): "Nothing to do, as far as is known: faithfulness would tell if answers rest on passages.",
-    ("", "wrong", ""): "Wrong: judge retrieval or grounds too, and this splits by its cause.",
-    ("", "", "grounded"): "What it says rests on the passages: weigh whether it is right too.",
-    ("", "", "ungrounded"): "It says what its passages do not: look at generation.",
+    ("all", "right", "grounded"): "No problem found.",
+    (
+        "all",
+        "right",
+        "ungrounded",
+    ): "The model answers from memory or adds facts: instruct it to answer from the passages.",
+    (
+        "all",
+        "wrong",
+        "grounded",
+    ): "The passages hold the answer and the model misread them: check passage order, noise and the prompt.",
+    ("all", "wrong", "ungrounded"): "The model ignores its passages: try a stricter prompt or another model.",
+    ("all", "declined", ""): "The passages hold the answer: relax the instruction to decline.",
+    ("some", "right", "grounded"): "Some relevant documents were enough: check whether the others are needed.",
+    ("some", "right", "ungrounded"): "The model fills gaps from memory: improve recall before you trust these answers.",
+    (
+        "some",
+        "wrong",
+        "grounded",
+    ): "Retrieval misses documents: retrieve more passages, split questions that need several facts.",
+    (
+        "some",
+        "wrong",
+        "ungrounded",
+    ): "Retrieval misses documents and the model fills in: improve recall, then the prompt.",
+    ("some", "declined", ""): "Some documents were found: improve recall, or allow partial answers.",
+    ("none", "right", "grounded"): "The qrels are likely incomplete: passages that answer are not judged relevant.",
+    ("none", "right", "ungrounded"): "The model knew the answer: fix retrieval and test with harder questions.",
+    (
+        "none",
+        "wrong",
+        "grounded",
+    ): "The model used irrelevant passages: check the query, the chunks and a score cut-off.",
+    (
+        "none",
+        "wrong",
+        "ungrounded",
+    ): "Wrong and unsupported: fix retrieval first, then ask the model to decline.",
+    ("none", "declined", ""): "Declining was right: check retrieval and whether the corpus holds the answer.",
+    ("all", "right", ""): "No problem found; add faithfulness to check grounding.",
+    (
+        "all",
+        "wrong",
+        "",
+    ): "The passages hold the answer and the model misread them: check passage order, noise and the prompt.",
+    ("all", "", "ungrounded"): "Relevant passages, unsupported answer: check generation.",
+    ("all", "", ""): "Retrieval works; add an answer metric to check the answers.",
+    ("some", "right", ""): "Some relevant documents were enough: check whether the others are needed.",
+    ("some", "", ""): "Retrieval misses documents: try more passages, better chunks or a second retriever.",
+    ("none", "right", ""): "The model knew the answer or the qrels are incomplete; add faithfulness to tell which.",
+    ("none", "", ""): "Retrieval finds no relevant document: check the query, the index and their wording.",
+    ("", "right", "grounded"): "No problem found.",
+    ("", "right", "ungrounded"): "Right but not supported by the passages: instruct the model to answer from them.",
+    ("", "wrong", "grounded"): "Supported by its passages but wrong: check retrieval first.",
+    ("", "wrong", "ungrounded"): "Wrong and unsupported: check generation, then retrieval.",
+    ("", "declined", ""): "Declined: check whether the passages hold the answer.",
+    ("", "right", ""): "No problem found; add faithfulness to check grounding.",
+    ("", "wrong", ""): "Wrong; add a retrieval or grounding metric to find the cause.",
+    ("", "", "grounded"): "Supported by the passages; add an answer metric to check correctness.",
+    ("", "", "ungrounded"): "Unsupported by the passages: check generation.",
 }
 """The usual remedy of a cell, in one line; an empty word stands for anything."""
 
@@ -128,7 +156,7 @@ def analyse_failures(report: Report) -> FailureAnalysis:
     >>> cell.retrieval, cell.answer, cell.grounded, cell.n
     ('none', 'wrong', 'unknown', 1)
     >>> cell.remedy
-    'Retrieval finds nothing relevant: look at the query, the index, the wording of both.'
+    'Retrieval finds no relevant document: check the query, the index and their wording.'
     """
     by: dict[str, str] = {}
     samples = aligned_samples(report)
@@ -176,7 +204,7 @@ def _remedy(state: Key) -> str:
     """The remedy of a cell, or of the part of it that is known."""
     found, said, rests = ("" if word == UNKNOWN else word for word in state)
     ways: Sequence[Key] = [(found, said, rests), (found, "", ""), ("", said, rests), ("", said, ""), ("", "", rests)]
-    return next((REMEDIES[way] for way in ways if way in REMEDIES), "Its metrics do not tell.")
+    return next((REMEDIES[way] for way in ways if way in REMEDIES), "The metrics of this report do not tell.")
 
 
 def _confidence(report: Report) -> float:
@@ -199,7 +227,7 @@ def _measure(report: Report, stage: Stage) -> str | None:
 
 def _retrieval(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
     if any(one is not None and one.retrieved_ids is not None and relevant_documents(one) for one in samples):
-        by["retrieval"] = "relevant documents among those that were read"
+        by["retrieval"] = "relevant documents among the retrieved ones"
         return lambda row: _found(samples[row])
     label = _measure(report, "retrieval")
     if label is None:

@@ -20,7 +20,7 @@ from .report import Report
 class Standing(Struct, frozen=True):
     """One system on one metric: its estimate, its delta to the first system, and its group letters.
 
-    Two systems that share a letter are not shown to differ at ``alpha``; ``a`` marks the group of the best.
+    Two systems that share a letter do not differ significantly at ``alpha``; ``a`` marks the group of the best.
     """
 
     metric: str
@@ -57,7 +57,7 @@ def leaderboard(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0
 def _names(reports: Sequence[Report]) -> list[str]:
     """The systems' names; equal ones are told apart by their number."""
     if not reports:
-        raise InputError("no reports to line up")
+        raise InputError("no reports to compare")
     plain = [one.system or f"system {number}" for number, one in enumerate(reports, 1)]
     return [name if plain.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(plain, 1)]
 

@@ -34,7 +34,7 @@ def label_of(report: Report, metric: str) -> str:
     if not metric:
         if len(known) == 1:
             return known[0]
-        raise InputError(f"no metric is named: say which of {', '.join(known)} the labels are about (--metric)")
+        raise InputError(f"name the metric that the labels refer to: one of {', '.join(known)} (--metric)")
     label = find_label(report.notes, metric)
     if label is None:
         raise UnknownName(f"no metric {metric!r} in the report: {did_you_mean(metric, known)}")

@@ -166,7 +166,7 @@ def _fitted(plain: object, kind: type[T], where: str, path: str | PathLike[str] 
         return msgspec.convert(plain, kind, str_keys=True)
     except msgspec.ValidationError as error:
         wrong = validation_problem(error, plain)
-        raise InputError(f"not a whole report: {wrong.words}", path=path, field=wrong.below(where)) from None
+        raise InputError(f"not a complete report: {wrong.words}", path=path, field=wrong.below(where)) from None
 
 
 def _loaded(saved: _Column, usage: dict[int, Usage]) -> Column:

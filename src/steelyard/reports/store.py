@@ -113,19 +113,19 @@ class Store:
         lines = self.lines()
         word, _, tag = name.partition(":")
         if not lines:
-            nothing = f"no report is kept in {self.folder}"
+            nothing = f"no report is stored in {self.folder}"
             raise InputError(nothing if word == "latest" else f"no such file or folder, and {nothing}", path=name)
         if word == "latest":
             fitting = [line for line in lines if not tag or line.tag == tag]
             known = ", ".join(sorted({line.tag for line in lines if line.tag})) or "none"
             if not fitting:
-                raise InputError(f"no report is kept with the tag {tag!r} (tags here: {known})")
+                raise InputError(f"no report is stored with the tag {tag!r} (tags here: {known})")
         else:
             fitting = [line for line in lines if line.digest.startswith(name)]
             if len({line.digest for line in fitting}) != 1:
                 count = len({line.digest for line in fitting})
                 raise InputError(
-                    f"no such file or folder, and {count} reports of {self.folder} begin with it: a report is a file, a"
+                    f"no such file or folder, and {count} reports in {self.folder} begin with it: a report is a file, a"
                     " folder, latest, latest:TAG or a digest",
                     path=name,
                 )

@@ -36,7 +36,7 @@ def check_report(report: Report, path: str | PathLike[str] | None) -> None:
     """
     check_ids(report.ids, path, "$.ids")
     if report.samples and [sample.id for sample in report.samples] != report.ids:
-        _fail(f"expected {pluralize(len(report.ids), 'sample')}, those of the ids in their order", path, "$.samples")
+        _fail(f"expected {pluralize(len(report.ids), 'sample')}, in the order of the ids", path, "$.samples")
     for label, column in report.columns.items():
         note = report.notes.get(label)
         check_column(column, len(report.ids), None if note is None else note.bounds, path, f"$.columns.{label}")
@@ -45,7 +45,7 @@ def check_report(report: Report, path: str | PathLike[str] | None) -> None:
         for label in report.columns:
             for name, known in (("metrics", report.notes), ("estimates", report.estimates)):
                 if label not in known:
-                    _fail(f"nothing is said of the column {label!r}", path, f"$.{name}.{label}")
+                    _fail(f"the column {label!r} has no entry", path, f"$.{name}.{label}")
     for label in report.notes:
         if label not in report.columns:
             _fail(f"the metric {label!r} has no column", path, f"$.columns.{label}")
@@ -63,7 +63,7 @@ def check_ids(ids: Sequence[str], path: str | PathLike[str] | None, field: str) 
     seen: set[str] = set()
     for one in ids:
         if one in seen:
-            _fail(f"the id {one!r} is there more than once", path, field)
+            _fail(f"the id {one!r} occurs more than once", path, field)
         seen.add(one)
 
 
@@ -87,11 +87,11 @@ def check_column(
 
 
 def _check_reasons(column: Column, path: str | PathLike[str] | None, field: str) -> None:
-    """InputError where a cell is not one of scored, undefined and failed."""
+    """InputError where a cell is neither scored, undefined nor failed."""
     unscored = set(np.flatnonzero(np.isnan(column.values)).tolist())
     both = column.undefined.keys() & column.failed.keys()
     if odd := both or unscored ^ (column.undefined.keys() | column.failed.keys()):
-        _fail(f"row {min(odd)} is not one of scored, undefined and failed", path, field)
+        _fail(f"row {min(odd)} is neither scored, undefined nor failed", path, field)
 
 
 def beyond(values: FloatArray, bounds: tuple[float, float] | None) -> float | None:
@@ -131,7 +131,7 @@ def _check_estimates(
             _fail(f"expected a value {_range(bounds)}, found {value:g}", path, f"{field}.{label}.value")
         for name, count in (("n", one.n), ("undefined", one.undefined), ("failed", one.failed)):
             if not 0 <= count <= MOST:
-                found = count if count < 0 else "a number beyond all counting"
+                found = count if count < 0 else "a number too large for a count"
                 _fail(f"expected at least 0, found {found}", path, f"{field}.{label}.{name}")
 
 
@@ -141,7 +141,7 @@ def _check_confidence(value: object, path: str | PathLike[str] | None, field: st
 
 
 def _range(bounds: tuple[float, float] | None) -> str:
-    return "that are finite" if bounds is None else f"from {bounds[0]:g} to {bounds[1]:g}"
+    return "finite" if bounds is None else f"from {bounds[0]:g} to {bounds[1]:g}"
 
 
 def _fail(message: str, path: str | PathLike[str] | None, field: str) -> NoReturn:

@@ -54,7 +54,7 @@ LIKE = 0.8
 
 @dataclass
 class Synthesis:
-    """A set with what it took: items kept, reasons of those that were not, with their numbers, attempts and usage."""
+    """A question set and how it was made: accepted items, counts of rejections by reason, attempts and usage."""
 
     corpus: Corpus
     wanted: int
@@ -96,7 +96,7 @@ class Synthesis:
         kinds = Counter(sample.tags["question_type"] for sample in self.samples)
         lines.append("kept: " + (", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "none"))
         if self.rejected:
-            lines.append("not kept: " + ", ".join(f"{count} {reason}" for reason, count in self.rejected.items()))
+            lines.append("rejected: " + ", ".join(f"{count} {reason}" for reason, count in self.rejected.items()))
         return "\n".join([*lines, *self.warnings])
 
 
@@ -179,7 +179,7 @@ def synthesize(
                     rejected[DUPLICATE if isinstance(outcome, Draft) else str(outcome)] += 1
                     no_reply += isinstance(outcome, _NoReply)
             if no_reply == len(open_slots):
-                made.warnings.append("stopped: nothing was answered in the last round")
+                made.warnings.append("stopped: no request was answered in the last round")
                 break
     made.samples = [kept[slot] for slot in sorted(kept)]
     made.rejected, made.usage = dict(rejected.most_common()), engine.usage
@@ -211,7 +211,7 @@ def check_out(source: Path, out: Path) -> None:
     """InputError where a set would be written over the documents that it is made from."""
     own = source.is_file() and source.name in ("samples.jsonl", "queries.jsonl", "corpus.jsonl", "partial.jsonl")
     if out.resolve() == source.resolve() or (own and out.resolve() == source.resolve().parent):
-        raise InputError("the set would be written over its own documents: name another folder", path=out)
+        raise InputError("the set would overwrite its own documents: name another folder", path=out)
 
 
 def _setting(
@@ -232,7 +232,7 @@ def _setting(
     corpus = corpus_of(given)
     passages = passages_of(corpus.texts)
     if not passages:
-        raise InputError(f"the corpus {corpus.name} has no passage that is long enough to ask about")
+        raise InputError(f"the corpus {corpus.name} has no passage long enough for a question")
     linked = not chosen.keys().isdisjoint({*OF_TWO, "unanswerable", "known_item"})
     links = Links(passages, embedder=embedder, ledger=ledger) if linked else None
     planning = Planning(passages, links, wanted=n, kinds=chosen, styles=shares(styles, ALL_STYLES, "style"), seed=seed)

@@ -118,7 +118,7 @@ class Review:
     def __str__(self) -> str:
         counts = Counter(decision.verdict for decision in self.decisions.values())
         edited = sum(one.user_input is not None or one.reference is not None for one in self.decisions.values())
-        one, many = "earlier decision is on an item that is", "earlier decisions are on items that are"
+        one, many = "earlier decision is for an item", "earlier decisions are for items"
         stale = f"; {pluralize(self.stale, one, many)} no longer in the set" if self.stale else ""
         return (
             f"{counts['accept']} accepted ({edited} edited), {counts['reject']} rejected, {self.left} left;"
@@ -182,7 +182,7 @@ def page(sample: Sample, done: int, total: int) -> str:
 def _no_answer(sample: Sample) -> str:
     """Why there is no answer to look at."""
     if sample.tags.get("answerable") != "true":
-        return "(none: it is not answerable)"
+        return "(none: not answerable)"
     kind = sample.tags.get("question_type") == "known_item"
     return "(none: a known item has no answer)" if kind else "(none is given)"
 

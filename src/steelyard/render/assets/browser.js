@@ -212,7 +212,7 @@ async function start(viewOf) {
   try {
     store = await openStore();
   } catch (error) {
-    byId("unscripted")?.append(` This browser cannot unpack the table (${error.name}); what stands below is in the page itself.`);
+    byId("unscripted")?.append(` This browser cannot unpack the table (${error.name}); the samples below are part of the page itself.`);
     return;
   }
   setAside(byId("worst"));

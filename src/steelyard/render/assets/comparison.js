@@ -201,9 +201,9 @@ function drawScatter(place, core, at, letters, browser) {
       { class: "legend" },
       h("h3", {}, metric.label),
       h("p", {}, h("b", {}, count(points.length)), " pairs, each a point: ", h("b", {}, count(counts.up)), " better, ", h("b", {}, count(counts.down)), " worse, the others the same. Larger points are several pairs at one place."),
-      h("p", {}, "On the dotted line nothing changed; above it ", after, " is higher."),
-      metric.threshold === null ? null : h("p", {}, h("span", { class: "bad" }, "✕"), ` marks what passed ${metric.threshold} and no longer does.`),
-      h("p", { class: "soft" }, "A click opens the nearest pair; the table below holds them all."),
+      h("p", {}, "Points on the dotted line did not change; above the line ", after, " is higher."),
+      metric.threshold === null ? null : h("p", {}, h("span", { class: "bad" }, "✕"), ` marks samples that passed ${metric.threshold} before and do not now.`),
+      h("p", { class: "soft" }, "Click to open the nearest pair. The table below lists all pairs."),
     ),
   );
 }
@@ -231,7 +231,7 @@ function drawPair(place, store, pair, label, nav) {
     h("p", { class: "labels" }, h("span", { class: "id" }, core.ids[row]), tags.map(([tag, part]) => h("span", {}, `${tag} `, h("b", {}, part.values[part.codes[row]])))),
     h(
       "div",
-      { class: "scorebar", role: "group", "aria-label": "Scores before and after; choose one to see what is behind it" },
+      { class: "scorebar", role: "group", "aria-label": "Scores before and after; choose one to see its evidence" },
       core.metrics.map((metric, number) => {
         const letter = changeOf(core, number, row);
         const shown = (side) => (core[side].values[number][row] === null ? WORDS[core[side].states[number][row]] : figure(core[side].values[number][row]));

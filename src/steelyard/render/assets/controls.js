@@ -54,7 +54,7 @@ class Controls {
     return h(
       "details",
       { class: "help" },
-      h("summary", {}, "What can be written"),
+      h("summary", {}, "Filter syntax"),
       h("p", {}, "Compare with ", code("< <= > >= == !="), ", ", code("contains"), ", ", code("in (…)"), ", join with ", code("and or not"), " and brackets; ask for a state with ", code("is failed"), " (pass, fail, undefined, failed, scored). Texts stand in quotes. What has no value is never true."),
       h("p", {}, "Names:"),
       h("div", { class: "names" }, names.slice(0, 80).map((name) => h("button", { type: "button", on: { click: () => insert(name) } }, name))),
