@@ -292,7 +292,7 @@ def test_labels_that_are_no_random_sample_are_told_of() -> None:
     skipped = [
         HumanLabel(sample=f"q{row}", value=None if row in {3, 9} else people[row], drawn="random") for row in range(50)
     ]
-    assert "2 samples were drawn and passed over" in calibrate(judged, skipped).warnings[0]
+    assert "2 samples were drawn but not labelled" in calibrate(judged, skipped).warnings[0]
     unfinished = [
         HumanLabel(sample=f"q{row}", value=people[row] if row < 40 else None, drawn="random") for row in range(50)
     ]
