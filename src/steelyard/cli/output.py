@@ -28,7 +28,7 @@ def check_format(given: str, formats: tuple[str, ...]) -> None:
 
 def finish(
     report: Report,
-    found: list[Rule],
+    gates: list[Rule],
     *,
     out: Path | None,
     output_format: str,
@@ -40,12 +40,12 @@ def finish(
     from ..render.formats import printed
 
     if out is not None:
-        write(report, out, found=found, max_failed=max_failed)
+        write(report, out, found=gates, max_failed=max_failed)
     print(printed(report, output_format, scale=scale))
     if output_format == "table":
         print_judge_details(report)
     channel = sys.stdout if output_format == "table" else sys.stderr
-    for rule in found:
+    for rule in gates:
         print(rule, file=channel)
 
 

@@ -93,10 +93,10 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     unpriced: int = 0
 
     @property
-    def told_cost(self) -> str | None:
+    def cost_text(self) -> str | None:
         """The cost as text; None if no cost is known.
 
-        >>> Usage(calls=2, cost=0.5).told_cost, Usage(calls=2, cost=0.5, unpriced=1).told_cost
+        >>> Usage(calls=2, cost=0.5).cost_text, Usage(calls=2, cost=0.5, unpriced=1).cost_text
         ('0.5000', 'at least 0.5000')
         """
         return None if self.cost is None else f"{'at least ' if self.unpriced else ''}{self.cost:,.4f}"

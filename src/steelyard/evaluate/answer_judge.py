@@ -1,4 +1,4 @@
-"""Single answers scored by a judge: a language model as such a judge, and a check of what any judge returns."""
+"""Single answers scored by a judge: a language model as such a judge, and a check of the scores of any judge."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _quality(case: JudgeInput, judge: LLMJudge, embedder: Embedder | str) -> Ans
 
 
 class RAGEval:
-    """Scores answers with a judge of any kind and checks what the judge returns."""
+    """Scores answers with a judge of any kind and checks its scores."""
 
     def __init__(self, judge: Judge | LLMJudge) -> None:
         if isinstance(judge, LLMJudge):

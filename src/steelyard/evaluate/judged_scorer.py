@@ -67,7 +67,7 @@ class JudgedScorer:
         )
 
     def columns(
-        self, asked: Sequence[RequestedMetric], rows: Sequence[Sample], *, allowance: SharedBudget | None = None
+        self, requested: Sequence[RequestedMetric], rows: Sequence[Sample], *, allowance: SharedBudget | None = None
     ) -> dict[str, Column]:
         """Score every metric on every sample; a failure is one cell and never touches another.
 
@@ -75,10 +75,10 @@ class JudgedScorer:
         """
         limits = SharedBudget(self.options.budget, self.options.max_calls) if allowance is None else allowance
         self._engine.limit(limits.budget, limits.max_calls)
-        self._check(asked)
-        columns = [Column(np.full(len(rows), math.nan)) for _ in asked]
+        self._check(requested)
+        columns = [Column(np.full(len(rows), math.nan)) for _ in requested]
         waiting: dict[tuple[int, int], list[Result | None]] = {}
-        for result in self._engine.run(self._cells(asked, rows, columns)):
+        for result in self._engine.run(self._cells(requested, rows, columns)):
             key = result.key
             assert isinstance(key, Key)
             if self.options.strict and result.error is not None:
@@ -90,13 +90,13 @@ class JudgedScorer:
                 _settle(columns[key.metric], key.row, [draw for draw in draws if draw is not None])
         self.usage = usage_of(columns)
         self.warnings = list(self._engine.notes)
-        return {one.label: column for one, column in zip(asked, columns, strict=True)}
+        return {one.label: column for one, column in zip(requested, columns, strict=True)}
 
-    def plan(self, asked: Sequence[RequestedMetric], rows: Sequence[Sample]) -> Plan:
+    def plan(self, requested: Sequence[RequestedMetric], rows: Sequence[Sample]) -> Plan:
         """The plan of ``columns``: no call is made."""
-        judged = [one for one in asked if one.metric.kind == "judged"]
+        judged = [one for one in requested if one.metric.kind == "judged"]
         if not judged:
-            return Plan(plan_of(asked, rows))
+            return Plan(plan_of(requested, rows))
         self._check(judged)
         cells = self._cells(judged, rows, [Column(np.full(len(rows), math.nan)) for _ in judged])
         cost = self._engine.estimate(cells)
@@ -104,7 +104,7 @@ class JudgedScorer:
             (judged[key.metric].label, key.row): reason for key, reason in cost.skipped.items() if isinstance(key, Key)
         }
         return Plan(
-            plan_of(asked, rows, skipped), cost.usage, unpriced=self._unpriced(cost.usage), unbounded=cost.unbounded
+            plan_of(requested, rows, skipped), cost.usage, unpriced=self._unpriced(cost.usage), unbounded=cost.unbounded
         )
 
     def _unpriced(self, usage: Usage) -> frozenset[Asking]:
@@ -116,9 +116,9 @@ class JudgedScorer:
             unknown.add("embedder")
         return frozenset(unknown)
 
-    def _check(self, asked: Sequence[RequestedMetric]) -> None:
+    def _check(self, requested: Sequence[RequestedMetric]) -> None:
         """InputError if a metric needs a judge or an embedder that is missing, before the first request."""
-        for one in asked:
+        for one in requested:
             if one.metric.way == "judged" and self.judge is None:
                 raise InputError(f"{one.label} [judged] needs a judge, such as --judge openai:gpt-4o-mini (judge=)")
             if one.metric.embeds and self.embedder is None:
@@ -128,11 +128,11 @@ class JudgedScorer:
                 )
 
     def _cells(
-        self, asked: Sequence[RequestedMetric], rows: Sequence[Sample], columns: Sequence[Column]
+        self, requested: Sequence[RequestedMetric], rows: Sequence[Sample], columns: Sequence[Column]
     ) -> Iterator[Cell]:
         """The cells, sample by sample: metrics with equal requests about a sample then make them at the same time."""
         for row, sample in enumerate(rows):
-            for at, one in enumerate(asked):
+            for at, one in enumerate(requested):
                 if reason := absent(one, sample):
                     columns[at].undefined[row] = reason
                     continue

@@ -130,13 +130,13 @@ class JuryScorer:
 
 def check_judges(judges: Sequence[LLMJudge | str], rule: str) -> list[LLMJudge]:
     """The judges of a jury; InputError for fewer than two, the same one twice, or an unknown rule."""
-    found = [judge_of(one) for one in judges]
-    if len({one.identity for one in found}) < len(found):
+    seats = [judge_of(one) for one in judges]
+    if len({one.identity for one in seats}) < len(seats):
         raise InputError("the same judge twice: a jury needs different ones (--repeats calls one judge several times)")
-    if len(found) < 2:
+    if len(seats) < 2:
         raise InputError("a jury needs two judges or more")
     check_rule(rule)
-    return found
+    return seats
 
 
 def check_rule(rule: str) -> None:
@@ -205,7 +205,7 @@ def combine(
     judged = [label for label, note in first.notes.items() if note.way == "judged"]
     if not judged:
         raise InputError(NOTHING_JUDGED)
-    made = Report(
+    combined = Report(
         kind=first.kind,
         system=first.system,
         ids=first.ids,
@@ -222,19 +222,19 @@ def combine(
     )
     for label, column in first.columns.items():
         note = first.notes[label]
-        made.notes[label] = note
+        combined.notes[label] = note
         if label in judged:
             if rule != "mean":
-                made.notes[label] = replace(note, bounds=(0.0, 1.0), threshold=_limit(note))
-            made.columns[label] = _column(
+                combined.notes[label] = replace(note, bounds=(0.0, 1.0), threshold=_limit(note))
+            combined.columns[label] = _column(
                 dict(zip(names, (one.columns[label] for one in reports), strict=True)), note, rule
             )
         else:
-            made.columns[label] = column
+            combined.columns[label] = column
             if (note.pool == "given" or note.way == "custom") and label in first.estimates:
-                made.estimates[label] = first.estimates[label]
-    pool_report(made, by=by, clusters=clusters_of(made, cluster), confidence=confidence, seed=seed)
-    return made
+                combined.estimates[label] = first.estimates[label]
+    pool_report(combined, by=by, clusters=clusters_of(combined, cluster), confidence=confidence, seed=seed)
+    return combined
 
 
 def _cost(usage: Usage) -> dict[str, Json]:
@@ -246,27 +246,27 @@ def _cost(usage: Usage) -> dict[str, Json]:
     return counts if usage.cost is None else {**counts, "cost": usage.cost}
 
 
-def _column(seats: Mapping[str, Column], note: MetricNote, rule: str) -> Column:
+def _column(judges: Mapping[str, Column], note: MetricNote, rule: str) -> Column:
     """The columns of all judges as one."""
-    rows = len(next(iter(seats.values())).values)
-    made = Column(np.full(rows, math.nan))
+    rows = len(next(iter(judges.values())).values)
+    combined = Column(np.full(rows, math.nan))
     for row in range(rows):
-        votes = {name: None if math.isnan(one.values[row]) else float(one.values[row]) for name, one in seats.items()}
+        votes = {name: None if math.isnan(one.values[row]) else float(one.values[row]) for name, one in judges.items()}
         value = verdict(list(votes.values()), note, rule)
         if value is not None:
-            made.values[row] = value
+            combined.values[row] = value
         else:
-            _explain_missing(made, row, seats)
-        made.evidence[row] = {KEY: {name: _evidence(one, row) for name, one in seats.items()}}
-        usages = [one.usage[row] for one in seats.values() if row in one.usage]
+            _explain_missing(combined, row, judges)
+        combined.evidence[row] = {KEY: {name: _evidence(one, row) for name, one in judges.items()}}
+        usages = [one.usage[row] for one in judges.values() if row in one.usage]
         if usages:
-            made.usage[row] = sum(usages, Usage())
-        if asked := [key for one in seats.values() for key in one.requests.get(row, [])]:
-            made.requests[row] = asked
-        draws = [one.draws[row] for one in seats.values() if row in one.draws]
-        if len(draws) == len(seats) and value is not None:
-            made.draws[row] = [verdict(one, note, rule) for one in zip(*draws, strict=True)]
-    return made
+            combined.usage[row] = sum(usages, Usage())
+        if requests := [key for one in judges.values() for key in one.requests.get(row, [])]:
+            combined.requests[row] = requests
+        draws = [one.draws[row] for one in judges.values() if row in one.draws]
+        if len(draws) == len(judges) and value is not None:
+            combined.draws[row] = [verdict(one, note, rule) for one in zip(*draws, strict=True)]
+    return combined
 
 
 def verdict(votes: Sequence[float | None], note: MetricNote, rule: str) -> float | None:
@@ -288,17 +288,17 @@ def _limit(note: MetricNote) -> float:
     return note.threshold
 
 
-def _explain_missing(made: Column, row: int, seats: Mapping[str, Column]) -> None:
+def _explain_missing(combined: Column, row: int, judges: Mapping[str, Column]) -> None:
     """Fill in the reason for a missing score: a judge failed, a judge has no score, or they are split."""
-    failed = {name: one.failed[row] for name, one in seats.items() if row in one.failed}
-    undefined = {name: one.undefined[row] for name, one in seats.items() if row in one.undefined}
-    for reasons, target in ((failed, made.failed), (undefined, made.undefined)):
+    failed = {name: one.failed[row] for name, one in judges.items() if row in one.failed}
+    undefined = {name: one.undefined[row] for name, one in judges.items() if row in one.undefined}
+    for reasons, target in ((failed, combined.failed), (undefined, combined.undefined)):
         if reasons:
             name, reason = next(iter(reasons.items()))
-            some = f" ({len(reasons)} of {len(seats)} judges, first {name})" if len(seats) > 1 else ""
+            some = f" ({len(reasons)} of {len(judges)} judges, first {name})" if len(judges) > 1 else ""
             target[row] = f"{reason}{some}"
             return
-    made.undefined[row] = "no majority: the judges are split"
+    combined.undefined[row] = "no majority: the judges are split"
 
 
 def _evidence(column: Column, row: int) -> dict[str, Json]:

@@ -82,17 +82,17 @@ class Plan(Struct, frozen=True):
         return text
 
 
-def absent(asked: RequestedMetric, sample: Sample) -> str | None:
+def absent(requested: RequestedMetric, sample: Sample) -> str | None:
     """The reason why a metric cannot run on a sample; None if it can.
 
     A lexical metric skips a sample only if a field is absent: a blank response or an empty list of contexts is a real,
     bad output. A judged metric skips blank text too.
     """
-    for need in asked.metric.needs:
+    for need in requested.metric.needs:
         value = getattr(sample, need, None)
         if value is None or (need == "reference" and value == []):
             return f"no {need}"
-        if asked.metric.kind == "judged" and _blank(value):
+        if requested.metric.kind == "judged" and _blank(value):
             return f"blank {need}"
     return None
 
@@ -104,12 +104,14 @@ def _blank(value: object) -> bool:
 
 
 def plan_of(
-    asked: Sequence[RequestedMetric], samples: Sequence[Sample], by_rule: Mapping[tuple[str, int], str] | None = None
+    requested: Sequence[RequestedMetric],
+    samples: Sequence[Sample],
+    by_rule: Mapping[tuple[str, int], str] | None = None,
 ) -> list[PlanLine]:
     """The lines of a plan. ``by_rule`` holds, by label and row, the reasons of samples that a rule itself leaves out:
     the fields that it needs may depend on its parameters."""
     lines = []
-    for one in asked:
+    for one in requested:
         skipped = Counter(
             reason
             for row, sample in enumerate(samples)

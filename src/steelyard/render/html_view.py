@@ -251,8 +251,8 @@ def totals(report: Report) -> list[tuple[str, str]]:
         found.append((f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}", "tokens in + out"))
     if usage.embedded:
         found.append((f"{usage.embedded:,}", "texts embedded"))
-    if usage.told_cost is not None:
-        found.append((usage.told_cost, "cost"))
+    if usage.cost_text is not None:
+        found.append((usage.cost_text, "cost"))
     seconds = run.get("seconds")
     if isinstance(seconds, int | float) and 0 <= seconds < MOST:
         found.append((f"{seconds:,.1f} s" if seconds < 100 else f"{seconds:,.0f} s", "taken"))

@@ -29,7 +29,7 @@ def table(panel: Panel) -> Table:
                     span(agrees.low, agrees.high, digits=3),
                     str(usage.calls),
                     str(usage.prompt_tokens + usage.completion_tokens),
-                    usage.told_cost or number(None),
+                    usage.cost_text or number(None),
                 )
             )
     return Table(HEAD, rows, frozenset(range(2, len(HEAD))))

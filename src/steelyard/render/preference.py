@@ -88,7 +88,7 @@ def markdown(found: Preference) -> str:
 
 def _usage(found: Preference) -> str:
     use = found.usage
-    cost = "" if use.told_cost is None else f", cost {use.told_cost}"
+    cost = "" if use.cost_text is None else f", cost {use.cost_text}"
     tokens = pluralize(use.prompt_tokens + use.completion_tokens, "token")
     return f"{pluralize(use.calls, 'call')}, {use.cached} cached, {tokens}{cost}"
 

@@ -42,7 +42,7 @@ def cost_table(reports: Sequence[Report]) -> Table:
                 _seconds(told.get("answer")),
                 str(usage.calls),
                 str(usage.prompt_tokens + usage.completion_tokens),
-                usage.told_cost or "–",
+                usage.cost_text or "–",
             )
         )
     return Table(COST_HEAD, rows, frozenset(range(1, len(COST_HEAD))))

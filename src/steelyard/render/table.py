@@ -111,7 +111,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
     ]
     usage = report.usage
     if usage.calls or usage.cached or usage.embedded:
-        cost = "" if usage.told_cost is None else f", cost {usage.told_cost}"
+        cost = "" if usage.cost_text is None else f", cost {usage.cost_text}"
         guessed = f", usage estimated for {pluralize(usage.estimated, 'call')}" if usage.estimated else ""
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
         pairs.append(("usage", f"{pluralize(usage.calls, 'call')}, {usage.cached} cached, {tokens}{cost}{guessed}"))

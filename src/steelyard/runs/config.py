@@ -33,7 +33,7 @@ class Outputs(Struct, forbid_unknown_fields=True):
 
 
 class JudgeSettings(Struct, forbid_unknown_fields=True):
-    """A judge or embedder with settings; plain text (``openai:gpt-4o-mini``) stands for its model alone."""
+    """A judge or embedder with settings; plain text (``openai:gpt-4o-mini``) names a model."""
 
     model: str
     temperature: float | None = None
@@ -45,7 +45,7 @@ class JudgeSettings(Struct, forbid_unknown_fields=True):
 
 
 class EmbedderSettings(Struct, forbid_unknown_fields=True):
-    """An embedder with settings; plain text (``openai:text-embedding-3-small``) stands for its model alone."""
+    """An embedder with settings; plain text (``openai:text-embedding-3-small``) names a model."""
 
     model: str
     dimensions: Counting | None = None

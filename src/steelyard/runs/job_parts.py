@@ -164,7 +164,8 @@ def samples_of(folder: Folder, manifest: Manifest, part: int) -> Iterator[tuple[
             raise InputError(message, path=f"{folder.name}/{place}") from None
     if count != manifest.rows[part]:
         raise InputError(
-            f"part {part} has {pluralize(count, 'sample')}, the manifest says {manifest.rows[part]}", path=folder.name
+            f"part {part} has {pluralize(count, 'sample')}, expected {manifest.rows[part]} as in the manifest",
+            path=folder.name,
         )
 
 

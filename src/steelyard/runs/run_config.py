@@ -175,7 +175,7 @@ def endpoints_in(config: Config) -> dict[str, str]:
 
 
 def write(report: Report, config: Config, folder: Path, gates: list[Rule] | None = None) -> None:
-    """The three report files, and the samples that ``outputs.save`` asks for, one JSON line each."""
+    """Write the three report files, and the samples that ``outputs.save`` selects, one JSON line each."""
     from ..render.files import write as write_report
 
     check_outputs(config, folder)
