@@ -1,7 +1,8 @@
-"""The pytest plugin: quality gates in tests.
+"""The pytest plugin: a quality gate as a test.
 
-``assert_quality(report, {"faithfulness": 0.8})`` fails with every failed rule and the worst samples with their reasons.
-``--steelyard-baseline report.json`` also compares with a saved report. The ``steelyard`` fixture returns the library.
+``assert_quality(report, {"faithfulness": 0.8})`` fails with every rule and the worst samples with their reasons;
+``--steelyard-baseline report.json`` makes it compare with a saved report too. The ``steelyard`` fixture is the
+library.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ WORST = 10
 
 
 class AssertQuality(Protocol):
-    """Type of the ``assert_quality`` fixture: a function that returns nothing or fails the test."""
+    """What the ``assert_quality`` fixture is: a function that returns nothing or fails the test."""
 
     def __call__(
         self,
@@ -33,7 +34,7 @@ class AssertQuality(Protocol):
         tolerance: float = 0.01,
         significant: bool = False,
     ) -> None:
-        """Check thresholds, pass rates and the share of failures, and compare with the baseline if one is given."""
+        """Hold a report against thresholds, shares of passed samples, failures, and the baseline if one is given."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,13 +44,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--steelyard-baseline",
         metavar="REPORT",
         default=None,
-        help="saved report (file, folder or latest:TAG) that assert_quality compares with",
+        help="a saved report (file, folder, or latest:TAG of the store) that assert_quality compares with",
     )
 
 
 @pytest.fixture
 def steelyard() -> ModuleType:
-    """Return the library, for tests that evaluate a system."""
+    """The library, for tests that weigh something."""
     import steelyard as library
 
     return library
@@ -57,12 +58,12 @@ def steelyard() -> ModuleType:
 
 @pytest.fixture
 def assert_quality(request: pytest.FixtureRequest) -> AssertQuality:
-    """Return ``assert_quality``, as in ``assert_quality(report, {"faithfulness": 0.8})``."""
+    """``assert_quality(report, {"faithfulness": 0.8})``."""
     return gate(request.config.getoption("--steelyard-baseline"))
 
 
 def gate(baseline: str | None = None) -> AssertQuality:
-    """Return the assertion, for use without the fixture."""
+    """The assertion itself, for use without the fixture."""
 
     def assert_quality(
         report: Report,
@@ -98,7 +99,7 @@ def gate(baseline: str | None = None) -> AssertQuality:
 
 
 def worst(report: Report, label: str) -> list[str]:
-    """List the worst scores of a metric (the highest if lower is better), one line each with a short reason."""
+    """The lowest scores of a metric (the highest where lower is better), one line each with its evidence in short."""
     column = label_of(report, label)
     note = report.notes[column]
     scored = [

@@ -1,4 +1,4 @@
-"""The Typer application in which every command registers itself."""
+"""The application to which every verb adds itself."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-<<<<<<< HEAD
 def version(show_version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
-=======
-def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
     """Evaluate retrieval and RAG systems."""
     if show_version:
         from ..core.version import VERSION

@@ -1,19 +1,21 @@
-"""``steelyard convert``: conversion between file formats."""
+"""``steelyard convert``: one file format into another."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import app
 from .options import Encoding, Fields, Overwrite, check_free, pairs
 
+if TYPE_CHECKING:
+    pass
+
 
 @app.command("convert")
 def convert(
-<<<<<<< HEAD
     source: Annotated[Path, typer.Argument(help="Source file or folder.")],
     target: Annotated[Path, typer.Argument(help="Target; its suffix determines the format.")],
     source_format: Annotated[
@@ -21,35 +23,18 @@ def convert(
     ] = None,
     target_format: Annotated[
         str | None, typer.Option("--to", help="Format of the target (default: from its suffix).")
-=======
-    source: Annotated[Path, typer.Argument(help="File or folder to read.")],
-    target: Annotated[Path, typer.Argument(help="File or folder to write; its suffix selects the format.")],
-    source_format: Annotated[
-        str | None, typer.Option("--from", help="Format of the source (default: by its suffix and content).")
-    ] = None,
-    target_format: Annotated[
-        str | None, typer.Option("--to", help="Format of the target (default: by its suffix).")
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
     ] = None,
     overwrite: Overwrite = False,
     field: Fields = None,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Convert a file to another format.
-
-    The command lists the fields that the target format cannot hold.
-    Exit codes: 0 success, 1 error.
-    """
-    from ..datasets.convert import convert as convert_file
+    """Change the format of a file, without loss, or with a list of what the target cannot hold."""
+    from ..datasets.convert import convert as change
 
     check_free(target, overwrite=overwrite)
-    lost = convert_file(
+    lost = change(
         source, target, from_=source_format, to=target_format, fields=pairs(field, "--field") or None, encoding=encoding
     )
     print(f"wrote {target}")
     for line in lost:
-<<<<<<< HEAD
         print(f"not written: {line}")
-=======
-        print(f"not converted: {line}")
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)

@@ -1,4 +1,4 @@
-"""``steelyard demo``: a complete evaluation of the bundled corpus."""
+"""``steelyard demo``: the whole path on the corpus that ships."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ def demo(
         "steelyard-demo"
     ),
 ) -> None:
-    """Run a complete evaluation on a bundled corpus, offline.
-
-    The demo evaluates two retrievers and their answers on 40 questions about lighthouses. It needs no key and no network.
-    Exit codes: 0 success, 1 error.
-    """
+    """Weigh two retrievers and their answers on 40 questions about lighthouses. No key, no network."""
     from ..render.line_up import FOOT, table
     from ..render.table import aligned
     from ..reports.leaderboard import leaderboard
@@ -29,10 +25,10 @@ def demo(
 
     bm25.library()
     print("40 questions on a corpus about lighthouses; two retrievers, one extractive answerer\n")
-    evaluated = run(out)
+    weighed = run(out)
     for heading, reports in (
-        ("rankings", [one.rankings for one in evaluated]),
-        ("answers, without a model", [one.answers for one in evaluated]),
+        ("rankings", [one.rankings for one in weighed]),
+        ("answers, without a model", [one.answers for one in weighed]),
     ):
         print(f"── {heading}", *aligned(table(leaderboard(reports))), "", sep="\n")
     print(FOOT)

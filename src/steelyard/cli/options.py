@@ -1,4 +1,4 @@
-"""Options that several commands share, and parsers of their values."""
+"""Options that several verbs share, and how ``NAME=VALUE`` is read."""
 
 from __future__ import annotations
 
@@ -16,51 +16,30 @@ if TYPE_CHECKING:
     from ..reports.report import Report
 
 Metrics: TypeAlias = Annotated[
-<<<<<<< HEAD
     list[str] | None, typer.Option("--metric", "-m", help="Metric, group or file.py:name; repeatable.")
-=======
-    list[str] | None, typer.Option("--metric", "-m", help="Metric, group of metrics or file.py:name; may be repeated.")
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
 ]
 Out: TypeAlias = Annotated[
     Path | None, typer.Option("--out", help="Write report.json, report.md and report.html to this folder.")
 ]
-<<<<<<< HEAD
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed for intervals and tests.")]
-=======
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Random seed of intervals and tests.")]
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
 Confidence: TypeAlias = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals.")]
 Encoding: TypeAlias = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
 By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by this tag; repeatable.")]
 Fields: TypeAlias = Annotated[
-<<<<<<< HEAD
     list[str] | None, typer.Option("--field", help="FIELD=COLUMN, such as user_input=question; repeatable.")
-=======
-    list[str] | None,
-    typer.Option("--field", help="FIELD=COLUMN: read a field from this column, such as user_input=question."),
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
 ]
 
 
 Keep: TypeAlias = Annotated[
-<<<<<<< HEAD
     bool, typer.Option("--keep", help="Store the report for history and baselines in .steelyard/runs.")
 ]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Store the report in this folder.")]
 Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Store the report under this tag, such as a branch name.")]
-=======
-    bool, typer.Option("--keep", help="Store the report in .steelyard/runs, for history and as a baseline.")
-]
-Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")]
-StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Folder of stored reports.")]
-Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Store the report under this tag, such as a branch.")]
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
 
 
 def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None:
-    """Store a report if any of ``--keep``, ``--store`` and ``--tag`` is given."""
+    """Put a report into the store, if any of the three options asks for it."""
     if keep_it or store is not None or tag:
         from ..reports.store import DEFAULT, Store
 
@@ -69,7 +48,7 @@ def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
-    """Raise InputError if the output exists and may hold somebody's work, unless ``overwrite`` is set."""
+    """InputError where something would be lost that a person may have worked on, unless that is wanted."""
     from ..datasets.folder import check_free as check_folder
 
     if overwrite:
@@ -77,15 +56,11 @@ def check_free(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         check_folder(path)
     elif path.is_file() and path.stat().st_size:
-<<<<<<< HEAD
         raise InputError("the file exists: add --overwrite to replace it, or name another file", path=path)
-=======
-        raise InputError("the file exists: overwrite it with --overwrite, or name another", path=path)
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
 
 
 def check_apart(out: Path | None, sources: Iterable[str | Path]) -> None:
-    """Raise InputError if the output would overwrite an input file or the folder of an input report."""
+    """InputError if an output would be written over an input: a file, or the folder of a report."""
     if out is None:
         return
     written = [out, out / "report.json"]
@@ -95,7 +70,7 @@ def check_apart(out: Path | None, sources: Iterable[str | Path]) -> None:
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
-    """Parse ``["a=b"]`` into a mapping, split at the last ``=``, so that names of metrics may hold parameters.
+    """``["a=b"]`` as a mapping. The last ``=`` outside brackets divides, so metric names may carry parameters.
 
     >>> pairs(["ndcg(gain=exponential)@10=0.5"], "--threshold")
     {'ndcg(gain=exponential)@10': '0.5'}
@@ -112,7 +87,7 @@ def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def numbers(given: Sequence[str] | None, option: str) -> dict[str, float]:
-    """Parse ``["a=1"]`` into a mapping of numbers."""
+    """The same with numbers for values."""
     found = {}
     for name, value in pairs(given, option).items():
         try:
@@ -123,7 +98,7 @@ def numbers(given: Sequence[str] | None, option: str) -> dict[str, float]:
 
 
 def listed(given: Sequence[str] | None) -> list[str]:
-    """Split repeated options into names: ``-m "ndcg@10 map"`` and ``-m ndcg@10 -m map`` are the same."""
+    """Names given one by one or several at once: ``-m "ndcg@10 map"`` and ``-m ndcg@10 -m map`` are the same."""
     return [name for text in given or () for name in _split(text)]
 
 
@@ -140,7 +115,7 @@ def _split(text: str) -> list[str]:
 
 
 def scale_of(text: str | None) -> tuple[float, float] | None:
-    """Parse ``1-5`` into the lowest and the highest rating.
+    """``1-5`` as the lowest and the highest rating.
 
     >>> scale_of("1-5")
     (1.0, 5.0)

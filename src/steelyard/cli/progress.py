@@ -1,4 +1,4 @@
-"""Progress of long work: one updated line on a terminal, else a line every few seconds; nothing for quick work."""
+"""Progress on long work: a bar on a terminal, a line every few seconds elsewhere, nothing for quick work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lasting(seconds: float) -> str:
 
 
 class Progress:
-    """Progress display on standard error; an engine calls it with its current counts.
+    """Called by an engine as it goes; writes to standard error only.
 
     ``done`` of ``total`` cells, of which ``undefined`` and ``failed``; ``calls`` made and ``cached``; tokens and cost.
     """
@@ -34,7 +34,7 @@ class Progress:
         self.total = total
         self.terminal = sys.stderr.isatty()
         self.wrote = False
-        self.pending: Count | None = None
+        self.unsaid: Count | None = None
         self._start()
 
     def _start(self) -> None:
@@ -42,15 +42,15 @@ class Progress:
         self.printed = self.started + QUIET_FOR - EVERY if not self.terminal else 0.0
 
     def __enter__(self) -> Progress:
-        """Start the clock, so that time for reading and planning does not count."""
+        """Start the clock: the time for reading and planning before the work does not count."""
         self._start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.wrote and self.pending is not None:
-            self._show(self.pending, time.monotonic())
+        if self.wrote and self.unsaid is not None:
+            self._show(self.unsaid, time.monotonic())
         if self.wrote and self.terminal:
             print(file=sys.stderr)
 
@@ -58,12 +58,12 @@ class Progress:
         """Show the progress of the work, at most as often as a reader can follow; the last counts are always shown."""
         now = time.monotonic()
         pause = 0.1 if self.terminal else EVERY
-        self.pending = count
+        self.unsaid = count
         if now - self.started >= QUIET_FOR and now - self.printed >= pause:
-            self._show(self.pending, now)
+            self._show(self.unsaid, now)
 
     def _show(self, state: Count, now: float) -> None:
-        self.printed, self.pending = now, None
+        self.printed, self.unsaid = now, None
         line = self.line(state, now - self.started)
         if self.terminal:
             print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)

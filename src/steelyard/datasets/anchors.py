@@ -363,9 +363,5 @@ def summary(labels: Sequence[AnchoredLabel], *, most: int = 5) -> list[str]:
     unknown = sum(label.note.startswith("taken at its word") for label in labels)
     if unknown:
         taken = pluralize(unknown, "is taken at its word: its text", "are taken at their word: their text")
-<<<<<<< HEAD
         lines.append(f"  {taken} is not known (give the corpus of then: --old-corpus)")
-=======
-        lines.append(f"  {taken} is not known (give the previous corpus with --old-corpus)")
->>>>>>> 9c406d8 (Help of the commands in plain English; --interactive and --old-corpus name their options)
     return lines
