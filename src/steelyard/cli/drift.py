@@ -29,9 +29,7 @@ def drift(
     alpha: Annotated[float, typer.Option(help="Significance level after Holm's correction.")] = 0.05,
     output_format: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
     out: Annotated[Path | None, typer.Option("--out", help="Write the new report to this folder.")] = None,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", "--workers", help="Maximum number of parallel calls.")
-    ] = 16,
+    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
     budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,

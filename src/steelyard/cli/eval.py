@@ -47,12 +47,12 @@ def evaluate(
     embedder: Annotated[str | None, typer.Option(help="local, openai:MODEL or http://host/v1#model.")] = None,
     field: Fields = None,
     threshold: Annotated[
-        list[str] | None, typer.Option("--threshold", help="METRIC=VALUE: lowest pooled value; a gate.")
+        list[str] | None, typer.Option("--threshold", help="METRIC=VALUE: gate on the pooled value.")
     ] = None,
     pass_rate: Annotated[
-        list[str] | None, typer.Option("--pass-rate", help="METRIC=SHARE: lowest share of samples that pass; a gate.")
+        list[str] | None, typer.Option("--pass-rate", help="METRIC=SHARE: gate on the share of samples that pass.")
     ] = None,
-    max_failed: Annotated[float, typer.Option(help="Largest share of failed samples per metric.")] = 0.0,
+    max_failed: Annotated[float, typer.Option(help="Maximum share of failed samples per metric.")] = 0.0,
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", help="Baseline report (a file, a folder or latest:TAG) to compare with."),
@@ -67,8 +67,8 @@ def evaluate(
     ] = None,
     out: Out = None,
     output_format: Annotated[str, typer.Option("--format", help="table, json, md, latex or csv.")] = "table",
-    scale: Annotated[float, typer.Option(help="Show values from 0 to this.")] = 1.0,
-    concurrency: Annotated[int, typer.Option(help="Largest number of parallel calls.")] = 16,
+    scale: Annotated[float, typer.Option(help="Show values on a scale from 0 to this.")] = 1.0,
+    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
     repeats: Annotated[int, typer.Option(help="Number of judge replies per score.")] = 1,
     budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,

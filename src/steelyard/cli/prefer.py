@@ -31,9 +31,7 @@ def prefer(
     max_failed: Annotated[float, typer.Option(help="Share of pairs that may fail.")] = 0.0,
     output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
     out: Annotated[Path | None, typer.Option("--out", help="Also write the full result to this file as JSON.")] = None,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", "--workers", help="Maximum number of parallel calls.")
-    ] = 16,
+    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
     budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,

@@ -25,10 +25,7 @@ def lasting(seconds: float) -> str:
 
 
 class Progress:
-    """Called by an engine as it goes; writes to standard error only.
-
-    ``done`` of ``total`` cells, of which ``undefined`` and ``failed``; ``calls`` made and ``cached``; tokens and cost.
-    """
+    """A callback for the progress of an engine that writes to standard error: the counts of ``total`` cells."""
 
     def __init__(self, total: int | None = None) -> None:
         self.total = total
@@ -74,6 +71,7 @@ class Progress:
     def line(self, count: Count, seconds: float) -> str:
         """One line of progress.
 
+        >>> from steelyard import Usage
         >>> Progress(total=200).line(Count(50, 1, 0, Usage(calls=90, cached=10, prompt_tokens=4200)), 10.0)
         '50/200 done, 1 undefined, 0 failed, 90 calls, 10 cached, 4200 tokens, 30 s left'
         """

@@ -27,10 +27,10 @@ def run(
     scale: Annotated[float, typer.Option(help="Show values on a scale from 0 to this.")] = 1.0,
     concurrency: Annotated[
         int | None,
-        typer.Option(help="Largest number of parallel calls of each worker (default: from the configuration)."),
+        typer.Option(help="Maximum number of parallel calls of each worker (default: from the configuration)."),
     ] = None,
     rate: Annotated[
-        list[str] | None, typer.Option("--rate", help="ENDPOINT=250/s: most calls per second; may be repeated.")
+        list[str] | None, typer.Option("--rate", help="ENDPOINT=250/s: maximum calls per second; repeatable.")
     ] = None,
     job: Annotated[
         str | None, typer.Option(help="Run as a job in parts in this folder, or at this URL that fsspec knows.")

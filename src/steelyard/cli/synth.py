@@ -43,9 +43,7 @@ def synth(
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     attempts: Annotated[int, typer.Option(help="Maximum number of attempts per item.")] = 10,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", "--workers", help="Maximum number of parallel calls.")
-    ] = 16,
+    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
     budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
     price: Annotated[str | None, typer.Option(help="IN,OUT: price per million prompt and completion tokens.")] = None,
