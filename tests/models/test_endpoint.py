@@ -116,6 +116,7 @@ def test_several_draws_never_need_an_endpoint_that_gives_several(serve: Serve) -
     assert server.calls == 3
 
 
+@pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize(
     ("answers", "kind", "calls"),
     [
@@ -142,6 +143,7 @@ def test_each_answer_that_is_none_has_its_kind(serve: Serve, answers: list[Reply
     assert server.calls == calls
 
 
+@pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize(
     "trouble", [Reply(status=500), Reply(status=503), Reply(drop=True), Reply({"error": {"message": "busy"}})]
 )
@@ -190,14 +192,15 @@ def test_a_hang_costs_its_deadline_and_no_more(serve: Serve) -> None:
 
 
 def test_the_deadline_is_for_the_call_not_for_the_queue(serve: Serve) -> None:
-    """Twenty calls of 0.1 s one after another all meet a deadline of 0.5 s."""
+    """Ten calls of 0.1 s one after another all meet a deadline of 0.5 s."""
     server = serve(latency=0.1)
-    found = by_key(engine_of(server, concurrency=1, deadline=0.5).run(cells(so, texts(20))))
-    assert len(found) == 20
+    found = by_key(engine_of(server, concurrency=1, deadline=0.5).run(cells(so, texts(10))))
+    assert len(found) == 10
     assert all(one.error is None for one in found.values())
     assert server.most_in_flight == 1
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_an_address_where_nobody_answers_fails_all_at_once() -> None:
     """The second cell does not wait for what the first has found out."""
     with socket.socket() as free:
@@ -212,8 +215,9 @@ def test_an_address_where_nobody_answers_fails_all_at_once() -> None:
     assert time.perf_counter() - started < 10
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_an_endpoint_that_is_started_again_is_waited_for(serve: Serve) -> None:
-    """A few seconds without anybody lose no cell: who has answered is expected back."""
+    """A second without anybody, in which five calls fail, loses no cell: who has answered is expected back."""
     server = serve(latency=0.02)
     engine = engine_of(server, concurrency=4, max_wait=60.0)
     found = []
@@ -221,7 +225,7 @@ def test_an_endpoint_that_is_started_again_is_waited_for(serve: Serve) -> None:
         found.append(result)
         if len(found) == 20:
             server.__exit__()
-            threading.Timer(4.0, server.__enter__).start()
+            threading.Timer(1.0, server.__enter__).start()
     assert len(found) == 200
     assert [one.error for one in found if one.error is not None] == []
 
@@ -256,6 +260,7 @@ def test_no_key_for_openai_is_an_error_before_any_request(monkeypatch: pytest.Mo
 KEY = "sk-marker/0123456789+abcdef"
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_the_key_gets_nowhere(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

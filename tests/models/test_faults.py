@@ -27,12 +27,13 @@ NAMED = {
 }
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_faults_drawn_per_call_leave_no_trace(serve: Serve) -> None:
     """Every cell ends ok with the value of a run without faults."""
-    deadline = 3.0
+    deadline = 1.0
     results = {}
     for faults in ({}, FAULTS):
-        server = serve(latency=0.05, faults=faults, retry_after="0.25")
+        server = serve(latency=0.02, faults=faults, retry_after="0.25")
         engine = engine_of(server, deadline=deadline, max_wait=30.0)
         results[bool(faults)] = by_key(engine.run(cells(supported, texts(150))))
         assert server.most_in_flight <= 16
@@ -41,6 +42,7 @@ def test_faults_drawn_per_call_leave_no_trace(serve: Serve) -> None:
     assert_equal_where_untouched(results[True], results[False])
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_sticky_faults_fail_their_cells_alone_and_are_named(serve: Serve) -> None:
     """A prompt keeps its fault: what is untouched equals the fault-free run; the rest is ok or failed with the reason."""
     free = by_key(engine_of(serve()).run(cells(supported, texts(150))))

@@ -58,6 +58,7 @@ def test_a_killed_run_goes_on_where_it_was(serve: Serve, tmp_path: Path) -> None
     assert {key: one.requests for key, one in third.items()} == {key: one.requests for key, one in found.items()}
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_a_run_with_faults_replays_without_a_call(serve: Serve, tmp_path: Path) -> None:
     """Replies that took a complaint or more room are found by the first prompt."""
     server = serve(faults={"malformed": 0.2, "truncated": 0.1, "500": 0.1})
@@ -92,6 +93,7 @@ def test_a_second_prompt_that_was_answered_is_not_asked_again(serve: Serve, tmp_
     engine.ledger.close()
 
 
+@pytest.mark.usefixtures("quick_retries")
 def test_failures_are_asked_again_and_repeats_are_draws_of_their_own(serve: Serve, tmp_path: Path) -> None:
     """An error is never kept; five repeats are five calls and five scores, which the next run replays."""
     sick = {"on": True}

@@ -39,6 +39,7 @@ TRIES = 5
 TIMEOUTS = 3
 _HIDDEN = "***"
 _SHORT_KEY = 8
+FIRST_BACKOFF = 0.2
 _LONGEST_BACKOFF = 30.0
 _LOOK_AGAIN = 2.0  # whether somebody is there: costs nobody anything
 _NEEDED = frozenset({"model", "messages", "input"})
@@ -294,7 +295,7 @@ def backoff(call: int, seed: str, pause: float = 0.0) -> float:
     draw = random.Random(f"{seed}/{call}").random()  # noqa: S311 - no secret hangs on it
     if pause > 0:
         return pause * min(1.5 ** min(call - 1, 20), max(1.0, _LONGEST_BACKOFF / pause)) * (1 + 0.1 * draw)
-    return min(_LONGEST_BACKOFF, 0.2 * 2.0 ** min(call - 1, 20)) * (0.5 + 0.5 * draw)
+    return min(_LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(call - 1, 20)) * (0.5 + 0.5 * draw)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float:
