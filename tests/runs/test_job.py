@@ -93,35 +93,35 @@ def test_every_sample_is_in_one_part(serve: Serve, tmp_path: Path) -> None:
     assert {file: file.read_bytes() for file in (tmp_path / "job").rglob("*.*")} == before
 
 
-def test_eight_processes_two_of_which_are_killed(serve: Serve, tmp_path: Path) -> None:
-    """``--part i/8`` at once; two are killed at work and started again. The report is that of one process."""
+def test_four_processes_two_of_which_are_killed(serve: Serve, tmp_path: Path) -> None:
+    """``--part i/4`` at once; two are killed at work and started again. The report is that of one process."""
     server = serve(latency=0.02)
-    path = configured(tmp_path, server, samples=96)
+    path = configured(tmp_path, server, samples=48)
     one, calls = of_one_process(path, server)
     job = tmp_path / "job"
-    assert invoke(["run", str(path), "--job", str(job), "--buckets", "16", "--split-only"]) == 0
+    assert invoke(["run", str(path), "--job", str(job), "--buckets", "8", "--split-only"]) == 0
 
     def start(number: int) -> subprocess.Popen[bytes]:
-        options = ["--job", str(job), "--part", f"{number}/8", "--concurrency", "2"]
+        options = ["--job", str(job), "--part", f"{number}/4", "--concurrency", "2"]
         command = [sys.executable, "-m", "steelyard", "run", str(path), *options]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    processes = {number: start(number) for number in range(1, 9)}
-    for number in (3, 6):
+    processes = {number: start(number) for number in range(1, 5)}
+    for number in (2, 3):
         wait_for(lambda number=number: answered_in(job, number) > 5)
         os.kill(processes[number].pid, signal.SIGKILL)
         assert processes[number].wait() == -signal.SIGKILL
     assert len(unfinished(folder_at(str(job)), Manifest.at(folder_at(str(job))))) > 0
-    processes |= {number: start(number) for number in (3, 6)}
-    assert [process.wait() for process in processes.values()] == [0] * 8
+    processes |= {number: start(number) for number in (2, 3)}
+    assert [process.wait() for process in processes.values()] == [0] * 4
     assert calls <= server.calls <= calls + 2 * 2  # two workers with two calls in flight
     assert invoke(["merge", str(job)]) == 0
     assert text(plain(tmp_path / "steelyard-out" / "report.json")) == text(one)
 
 
 def answered_in(job: Path, number: int) -> int:
-    """Replies in the ledgers of one share of eight."""
-    parts = [path for path in (job / "ledger").glob("*") if int(path.name) % 8 == number - 1]
+    """Replies in the ledgers of one share of four."""
+    parts = [path for path in (job / "ledger").glob("*") if int(path.name) % 4 == number - 1]
     return sum(file.read_bytes().count(b'{"reply":') for path in parts for file in path.glob("*"))
 
 
