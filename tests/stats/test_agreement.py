@@ -25,7 +25,8 @@ from steelyard.stats.agreement import (
     roc_auc,
     spearman,
 )
-from steelyard.stats.intervals import interval, wilson
+from steelyard.stats.intervals import interval
+from steelyard.stats.rank_correlation import kendall_of_many, wilson
 from steelyard.stats.krippendorff import krippendorff_alpha
 
 HUMAN = [2, 0, 2, 2, 0, 1, 1, 0, 2, 1, 0, 0]
@@ -97,6 +98,20 @@ def test_rank_correlations_agree_with_scipy(n: int) -> None:
     other = np.clip(one + rng.integers(-2, 3, n), 1, 5)
     assert spearman(one.tolist(), other.tolist()).value == pytest.approx(stats.spearmanr(one, other).statistic)
     assert kendall_tau(one.tolist(), other.tolist()).value == pytest.approx(stats.kendalltau(one, other).statistic)
+
+
+@pytest.mark.parametrize("values", [2, 5, 30, 10**6])
+@pytest.mark.parametrize("n", [2, 3, 16, 17, 400, 1000])
+def test_tau_of_many_pairs_is_that_of_scipy(n: int, values: int) -> None:
+    """To the last bit, and undefined where a column is constant."""
+    from scipy import stats
+
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        one = rng.integers(0, values, n)
+        rows = np.column_stack([one, np.where(rng.random(n) < 0.6, one, rng.integers(0, values, n))]).astype(float)
+        expected = float(stats.kendalltau(rows[:, 0], rows[:, 1]).statistic)
+        assert kendall_of_many(rows) == pytest.approx(expected, rel=0, abs=0, nan_ok=True)
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,21 @@ def test_t_and_wilcoxon_agree_with_scipy() -> None:
     assert wilcoxon(*rounded).p == pytest.approx(stats.wilcoxon(np.round(rounded[0] - rounded[1], 9)).pvalue)
 
 
+@pytest.mark.parametrize("values", [2, 5, 40, 10**6])
+@pytest.mark.parametrize("n", [1, 2, 7, 13, 14, 30, 50, 51, 200])
+def test_wilcoxon_takes_the_method_that_scipy_takes(n: int, values: int) -> None:
+    """Exact without ties and with them, and the normal approximation."""
+    from scipy import stats
+
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        one, other = rng.integers(0, values + 1, (2, n)) / values
+        apart = np.round(one - other, 9)
+        moved = apart[apart != 0]
+        expected = stats.wilcoxon(moved).pvalue if len(moved) else 1.0
+        assert wilcoxon(one, other).p == pytest.approx(expected, rel=1e-13)
+
+
 def test_t_and_wilcoxon_without_spread() -> None:
     """A constant difference, no difference, one pair, no pair."""
     assert paired_t([1.0, 1.0], [0.5, 0.5]).p == 0.0

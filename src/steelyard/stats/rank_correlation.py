@@ -6,6 +6,8 @@ a value's mean rank is the weight below it plus half the weight at it, so that n
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .resampling import FloatArray, IndexArray, Replicate, WeightStatistic
@@ -68,10 +70,49 @@ def _kendall(rows: FloatArray) -> Replicate:
 
 
 def kendall_of_many(rows: FloatArray) -> float:
-    """Kendall's tau-b in n log n time, by scipy: for more rows than a table of all pairs should hold."""
-    from scipy import stats
+    """Kendall's tau-b in n log n time, for more rows than a table of all pairs should hold.
 
-    return float(stats.kendalltau(rows[:, 0], rows[:, 1]).statistic)
+    Concordant minus discordant pairs over the geometric mean of the pairs that each column orders; NaN if a column is
+    constant. The number of discordant pairs is the number of inversions of one column in the order of the other
+    (Knight 1966). The result equals scipy's ``kendalltau`` bit by bit.
+
+    >>> round(kendall_of_many(np.array([[1.0, 1.0], [2.0, 3.0], [3.0, 2.0], [3.0, 4.0]])), 6)
+    0.547723
+    """
+    one, other = (np.unique(column, return_inverse=True)[1] for column in rows.T)
+    both = np.unique(one * len(rows) + other, return_inverse=True)[1]
+    pairs = len(rows) * (len(rows) - 1) // 2
+    tied_one, tied_other, tied_both = (_pairs_within(numbers) for numbers in (one, other, both))
+    if pairs in {tied_one, tied_other}:
+        return math.nan
+    discordant = _inversions(other[np.lexsort((other, one))])
+    concordant_less_discordant = pairs - tied_one - tied_other + tied_both - 2 * discordant
+    tau = concordant_less_discordant / math.sqrt(pairs - tied_one) / math.sqrt(pairs - tied_other)
+    return min(1.0, max(-1.0, tau))
+
+
+def _pairs_within(numbers: IndexArray) -> int:
+    """The number of pairs of rows with equal value numbers."""
+    counts = np.bincount(numbers)
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def _inversions(numbers: IndexArray) -> int:
+    """The number of pairs in which the earlier of two value numbers is the greater one, by a merge sort."""
+    size = 1 << (len(numbers) - 1).bit_length()
+    beyond = int(numbers.max()) + 1
+    row = np.full(size, beyond)
+    row[: len(numbers)] = numbers
+    count, width = 0, 1
+    while width < size:
+        # Numbers that rise from block to block make one sorted array of the left halves of all blocks.
+        blocks = row.reshape(-1, 2, width) + np.arange(size // width // 2)[:, None, None] * (beyond + 1)
+        left, right = blocks[:, 0].ravel(), blocks[:, 1].ravel()
+        ends = np.repeat(np.arange(width, len(left) + 1, width), width)
+        count += int((ends - np.searchsorted(left, right, side="right")).sum())
+        width *= 2
+        row = np.sort(row.reshape(-1, width), axis=1).ravel()
+    return count
 
 
 SPEARMAN = WeightStatistic("spearman", _spearman)
