@@ -25,9 +25,9 @@ from steelyard.stats.agreement import (
     roc_auc,
     spearman,
 )
-from steelyard.stats.intervals import interval
-from steelyard.stats.rank_correlation import kendall_of_many, wilson
+from steelyard.stats.intervals import interval, wilson
 from steelyard.stats.krippendorff import krippendorff_alpha
+from steelyard.stats.rank_correlation import kendall_of_many
 
 HUMAN = [2, 0, 2, 2, 0, 1, 1, 0, 2, 1, 0, 0]
 JUDGE = [2, 0, 1, 2, 0, 1, 0, 0, 2, 2, 0, 1]

@@ -293,9 +293,9 @@ def _signed_rank_p(moved: FloatArray) -> float:
             nothing = np.zeros(rank, dtype=np.int64)
             ways = np.concatenate((ways, nothing)) + np.concatenate((nothing, ways))
         tail = min(int(ways[: positive + 1].sum()), int(ways[positive:].sum()))
-        return min(1.0, 2 * tail / 2**n)
+        return min(1.0, 2 * tail / (1 << n))
     variance = (n * (n + 1) * (2 * n + 1) - float((ties.astype(np.float64) ** 3 - ties).sum()) / 2) / 24
-    z = abs(positive / 2 - n * (n + 1) / 4) / math.sqrt(variance)
+    z: float = abs(positive / 2 - n * (n + 1) / 4) / math.sqrt(variance)
     return math.erfc(z * math.sqrt(0.5))
 
 
