@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from steelyard.datasets.corpus import Corpus
-from steelyard.datasets.folder import write_set
+from steelyard.datasets.set_folder import write_set
 from steelyard.runs.demo import load
 from steelyard.systems.bm25 import BM25
 

@@ -41,10 +41,10 @@ def test_a_set_is_replaced_by_its_own_job_alone(files: Path, capsys: pytest.Capt
     assert invoke([*made, "1"]) == 0
     samples = files / "set" / "samples.jsonl"
     before = samples.read_bytes()
-    assert "a set is there already: --overwrite replaces it" in refused(capsys, *made, "2")
-    assert "a set is there already" in refused(capsys, *made, "1", "--seed", "5")
+    assert "the folder already contains a set: replace it with --overwrite" in refused(capsys, *made, "2")
+    assert "the folder already contains a set" in refused(capsys, *made, "1", "--seed", "5")
     samples.write_bytes(before.replace(b'"user_input":"', b'"user_input":"Now: '))
-    assert "a set is there already" in refused(capsys, *made, "1")
+    assert "the folder already contains a set" in refused(capsys, *made, "1")
     assert read_samples(samples)[0].user_input.startswith("Now: ")
     assert invoke([*made, "1", "--overwrite"]) == 0
     assert samples.read_bytes() == before
@@ -60,7 +60,7 @@ def test_converting_does_not_replace(files: Path, capsys: pytest.CaptureFixture[
     assert invoke(["convert", "rows.jsonl", "blank.csv"]) == 0
     (files / "beir").mkdir()
     (files / "beir" / "queries.jsonl").write_text('{"_id": "q", "text": "?"}\n')
-    assert "a set is there already" in refused(capsys, "convert", "rows.jsonl", "beir", "--to", "beir")
+    assert "the folder already contains a set" in refused(capsys, "convert", "rows.jsonl", "beir", "--to", "beir")
 
 
 def test_repaired_labels_do_not_replace(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

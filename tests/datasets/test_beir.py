@@ -64,7 +64,7 @@ def test_what_is_not_there_is_named(folder: Path) -> None:
         ('{"_id": "d9", "text": ', "corpus.jsonl:5: not a JSON object"),
         ("[1]", "corpus.jsonl:5: not a JSON object"),
         ('{"text": "t"}', "corpus.jsonl:5: no _id"),
-        ('{"_id": "d1", "text": "t"}', "corpus.jsonl:5: the id 'd1' is taken by an earlier line"),
+        ('{"_id": "d1", "text": "t"}', "corpus.jsonl:5: an earlier line has the id 'd1' already"),
         ('{"_id": "d9", "text": 5}', "corpus.jsonl:5: text: expected text, found 5"),
     ],
 )

@@ -18,7 +18,7 @@ from steelyard.datasets.convert import convert
 from steelyard.datasets.corpus import Corpus
 from steelyard.datasets.dataset import Dataset, EvalQuery
 from steelyard.datasets.detect_format import kind_of
-from steelyard.datasets.folder import write_set
+from steelyard.datasets.set_folder import write_set
 from steelyard.io.samples import read_samples, write_samples
 from steelyard.ranking.trec.files import read_qrels, read_run, write_qrels, write_run
 from tests.io.any_samples import sets, texts
@@ -78,7 +78,7 @@ def test_samples_go_there_and_back(tmp_path: Path, middle: str, to: str, written
 SAID = {
     "reference": ("reference (", "references ("),
     "reference_contexts": ("reference_contexts (", "contexts ("),
-    "relevance": ("relevance (", "judgements (", "grades other than 1 ("),
+    "relevance": ("relevance (", "judgments (", "grades other than 1 ("),
     "retrieved_ids": ("retrieved_ids (", "retrieved twice (", "without results ("),
 }
 """What names the loss of a field, where that is not its own name."""
@@ -118,7 +118,7 @@ def test_nothing_is_lost_in_silence(tmp_path: Path, middle: str, to: str, writte
     found = found or {one.id: one for one in back}
     for sample in written:
         if (other := found.get(sample.id)) is None:
-            assert any(f"queries without {what}" in lost for what in ("results", "judgements", "text"))
+            assert any(f"queries without {what}" in lost for what in ("results", "relevance judgments", "text"))
             continue
         for name in Sample.__struct_fields__:
             one, two = getattr(sample, name), getattr(other, name)
@@ -263,7 +263,7 @@ def test_samples_become_runs_and_qrels(tmp_path: Path) -> None:
     assert {"metadata (1 sample)", "queries without results (1 sample)"} <= set(lost)
     lost = convert(tmp_path / "a.jsonl", tmp_path / "q.qrels")
     assert read_qrels(tmp_path / "q.qrels") == {"a": {"d1": 2.0}}
-    assert "queries without judgements (1 sample)" in lost
+    assert "queries without relevance judgments (1 sample)" in lost
 
 
 # Datasets and folders
@@ -281,7 +281,7 @@ def test_beir_and_datasets_go_there_and_back(tmp_path: Path) -> None:
     assert convert(tmp_path / "wiki", tmp_path / "q.qrels") == [
         "user_input (2 samples)",
         "corpus (2 documents)",
-        "queries without judgements (1 sample)",
+        "queries without relevance judgments (1 sample)",
     ]
 
 
@@ -328,7 +328,7 @@ def test_datasets_keep_what_they_know_and_lose_what_a_system_did(tmp_path: Path)
     assert Dataset.load(tmp_path / "f.json") == Dataset.load(tmp_path / "e.json")
     assert convert(tmp_path / "e.json", tmp_path / "e.csv") == ["name and version"]
     (tmp_path / "q.qrels").write_text("q1 0 d1 1\n")
-    with pytest.raises(InputError, match="a dataset needs the text of each query: there is none for q1"):
+    with pytest.raises(InputError, match="a dataset needs the text of each query: no text for q1"):
         convert(tmp_path / "q.qrels", tmp_path / "x.json", to="dataset")
 
 
@@ -366,9 +366,9 @@ def test_name_and_content_tell_the_kind(tmp_path: Path, name: str, text: str, ki
 def test_what_cannot_be_told(tmp_path: Path) -> None:
     """An unknown text, an empty folder, an unknown format and a target without a known suffix are errors."""
     (tmp_path / "a.txt").write_text("hello world\n")
-    with pytest.raises(InputError, match="neither the name nor the first line tells the format"):
+    with pytest.raises(InputError, match="neither the suffix nor the first line is recognised"):
         kind_of(tmp_path / "a.txt")
-    with pytest.raises(InputError, match="no BEIR folder"):
+    with pytest.raises(InputError, match="not a BEIR folder"):
         kind_of(tmp_path)
     write_samples(tmp_path / "a.jsonl", [FULL])
     with pytest.raises(UnknownName, match="unknown format 'deepval': did you mean deepeval"):

@@ -18,7 +18,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     corpus = read_corpus(tmp_path)
     assert corpus.texts == {"a.md": "A", "in/b.txt": "B"}
-    assert corpus.notes == ["left out: 1 file that is no text (.txt, .text, .md, .markdown, .rst)"]
+    assert corpus.notes == ["skipped 1 unsupported file (supported: .txt, .text, .md, .markdown, .rst)"]
 
 
 def test_one_text_is_one_document(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_chunks_know_their_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.jsonl", b'{"_id": "d", "text": "B"}\n{"_id": "d", "text": "C"}\n', ":2: the id 'd' is taken"),
+        ("a.jsonl", b'{"_id": "d", "text": "B"}\n{"_id": "d", "text": "C"}\n', ":2: an earlier row has the id 'd' already"),
         ("a.jsonl", b'{"text": "B"}\n', ":1: no id"),
         ("a.jsonl", b'{"_id": "d", "text": 5}\n', ":1: text: expected a text, found 5"),
         ("a.jsonl", b'{"_id": "d", "te\n', ":1: not JSON"),

@@ -219,7 +219,7 @@ def test_what_the_recall_shape_cannot_hold_is_named(tmp_path: Path) -> None:
     dataset = Dataset("d", corpus={"d": "t"}).add(
         EvalQuery("q", context=["a", "b"], reference_answer=["r", "s"], tags={"a": "b"})
     )
-    expected = "cannot hold the corpus, the bounds of several contexts, second references, tags"
+    expected = "does not support the corpus, the bounds of several contexts, second references, tags"
     with pytest.warns(UserWarning, match=expected):
         dataset.save(tmp_path / "d.json", shape="recall")
     (query,) = Dataset.load(tmp_path / "d.json").queries

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from steelyard import evaluate_rag
 from steelyard.cli import invoke
 from steelyard.core.records import Sample, Span
-from steelyard.datasets.anchors import check_labels, counts, repaired
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.datasets.dataset import Dataset, EvalQuery
-from steelyard.datasets.folder import write_set
+from steelyard.datasets.label_status import check_labels, count_statuses, repair_labels
+from steelyard.datasets.set_folder import write_set
 from steelyard.io.samples import read_samples
 from steelyard.ranking.trec.files import read_qrels, write_qrels
 from steelyard.runs.demo import load
@@ -89,7 +89,7 @@ def test_ids_collapse_and_spans_do_not(then: Chunked, now: Chunked) -> None:
     assert stale[f"recall@{K}"] < 0.1
     assert stale[f"span_recall@{K}"] == fresh[f"span_recall@{K}"]
     assert abs(stale[f"span_recall@{K}"] - before[f"span_recall@{K}"]) < 0.1
-    mended, left = repaired(then.samples, check_labels(then.samples, now.corpus, then.corpus))
+    mended, left = repair_labels(then.samples, check_labels(then.samples, now.corpus, then.corpus))
     assert left == []
     assert [one.relevance for one in mended] == [one.relevance for one in now.samples]
     again = figures(now.corpus, mended)
@@ -148,7 +148,7 @@ def test_every_label_as_its_offsets_say(then: Chunked, now: Chunked) -> None:
                 if any(one.doc == place.doc and one.start < high and low < one.end for one in spans[label.sample]):
                     wanted.add(key)
             assert {one.doc for one in label.places} == wanted
-    assert counts(check_labels(then.samples, now.corpus, then.corpus))["split"] > 40
+    assert count_statuses(check_labels(then.samples, now.corpus, then.corpus))["split"] > 40
 
 
 def test_quotes_repair_to_the_labels_of_the_new_chunks(then: Chunked, now: Chunked) -> None:
@@ -166,8 +166,8 @@ def test_quotes_repair_to_the_labels_of_the_new_chunks(then: Chunked, now: Chunk
                     spans.append(Span(key, text=text[low - (where.start or 0) : high - (where.start or 0)]))
         quoted.append(replace(sample, relevant_spans=spans))
     plain = changed(now.corpus, places={})
-    mended, left = repaired(quoted, check_labels(quoted, plain))
-    assert {label.note for label in left} <= {"it stands in 18 places"}  # a border left the word "On" alone
+    mended, left = repair_labels(quoted, check_labels(quoted, plain))
+    assert {label.note for label in left} <= {"found in 18 places"}  # a border left the word "On" alone
     same = [one.relevance == other.relevance for one, other in zip(mended, now.samples, strict=True)]
     assert sum(same) >= len(same) - 1
     assert figures(now.corpus, mended)[f"recall@{K}"] == pytest.approx(

@@ -13,7 +13,7 @@ from steelyard import evaluate_run
 from steelyard.cli import invoke
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.datasets.dataset import Dataset
-from steelyard.datasets.folder import write_set
+from steelyard.datasets.set_folder import write_set
 from steelyard.reports.report import Report
 
 

@@ -35,7 +35,7 @@ def check(
     what is certain. Exit code 1 where there is a problem left.
     """
     from ..core.wording import pluralize
-    from ..datasets.check import check as look
+    from ..datasets.check_file import check as look
 
     if corpus is None and (old_corpus is not None or repair is not None):
         raise InputError("--old-corpus and --repair need --corpus")
@@ -72,12 +72,12 @@ def _against(
 ) -> int:
     """Hold sets against a corpus; how many labels are not valid, or could not be repaired."""
     from ..core.wording import pluralize
-    from ..datasets.anchors import repaired
-    from ..datasets.check_labels import check_set
+    from ..datasets.check_against_corpus import check_against_corpus
     from ..datasets.convert import write_contents
     from ..datasets.corpus import read_corpus
     from ..datasets.dataset import Dataset, EvalQuery
-    from ..datasets.folder import write_set
+    from ..datasets.label_status import repair_labels
+    from ..datasets.set_folder import write_set
 
     if repair is not None and len(paths) > 1:
         raise InputError("--repair writes one set: give one path")
@@ -88,11 +88,11 @@ def _against(
     wrong = 0
     for path in paths:
         contents = _labelled(path, fields, encoding)
-        found = check_set(contents.samples, now, then)
+        found = check_against_corpus(contents.samples, now, then)
         print("\n".join([*now.notes, *found.lines()]))
         wrong += len(found.invalid)
         if repair is not None:
-            contents.samples, left = repaired(contents.samples, found.labels)
+            contents.samples, left = repair_labels(contents.samples, found.labels)
             if (old := contents.dataset) is not None:
                 queries = [EvalQuery.of(sample) for sample in contents.samples]
                 contents.dataset = Dataset(old.name, old.version, queries, corpus=now.texts if old.corpus else None)

@@ -49,7 +49,7 @@ def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None
 
 def check_free(path: Path, *, overwrite: bool) -> None:
     """InputError where something would be lost that a person may have worked on, unless that is wanted."""
-    from ..datasets.folder import check_free as check_folder
+    from ..datasets.set_folder import check_free as check_folder
 
     if overwrite:
         return

@@ -61,7 +61,7 @@ def synth(
     """
     from ..core.wording import pluralize
     from ..datasets.corpus import read_corpus
-    from ..datasets.folder import check_free as check_set
+    from ..datasets.set_folder import check_free as check_set
     from ..synthesis.generate import check_out, plan_synthesis, synthesize
     from ..synthesis.planning import job_of
 

@@ -1,4 +1,4 @@
-"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and qrels, in and out."""
+"""Read and write BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and qrels."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def read_beir(
 ) -> tuple[Texts, Texts, dict[str, dict[str, float]]]:
     """Read a folder in the layout of BEIR: ``(corpus {id: text}, queries {id: text}, qrels)``.
 
-    ``corpus.jsonl`` and ``queries.jsonl`` (or .gz, .zst) hold an object per line with ``_id`` or ``id``, ``text``
-    and perhaps ``title``, which goes before the text on a line of its own. ``qrels`` is a path in the folder or the
-    name of a split; without it ``qrels.tsv``, ``qrels/test.tsv`` and ``qrels/dev.tsv`` are looked for.
+    ``corpus.jsonl`` and ``queries.jsonl`` (or .gz, .zst) have one object per line with ``_id`` or ``id``, ``text``
+    and an optional ``title``, which precedes the text on a separate line. ``qrels`` is a path in the folder or the
+    name of a split; the default is the first of ``qrels.tsv``, ``qrels/test.tsv`` and ``qrels/dev.tsv`` that exists.
 
-    Raises FileNotFoundError, which says what was looked for, and InputError with the line for what cannot be read.
+    Raises FileNotFoundError, which lists the names that were tried, and InputError with the line for invalid content.
     """
     folder = Path(directory)
     corpus = dict(_texts(_find(folder, "corpus.jsonl")))
@@ -43,8 +43,8 @@ def write_beir(
 ) -> None:
     """Write a folder that ``read_beir`` reads back: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``.
 
-    Parents are made. Raises InputError for an id in the qrels that holds a tab or a line end, or begins or ends with
-    a blank, before anything is written.
+    Parent folders are created. Raises InputError, before anything is written, for an id in the qrels that contains a
+    tab or a line end, or begins or ends with a blank.
     """
     folder, table = Path(directory), _qrels_table(qrels)
     for name, texts in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
@@ -56,7 +56,7 @@ def write_beir(
 
 
 def write_qrels_tsv(path: File, qrels: Qrels) -> None:
-    """Write qrels as BEIR has them: ``query-id``, ``corpus-id`` and ``score`` between tabs, under a header."""
+    """Write BEIR qrels: a header, then ``query-id``, ``corpus-id`` and ``score`` separated by tabs."""
     table = _qrels_table(qrels)
     with writing(Path(path)) as file:
         file.write(table)
@@ -94,12 +94,12 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
             raise InputError("no _id", path=path, line=line.number)
         key = identifier(key, "_")
         if key in seen:
-            raise InputError(f"the id {key!r} is taken by an earlier line", path=path, line=line.number)
+            raise InputError(f"an earlier line has the id {key!r} already", path=path, line=line.number)
         seen.add(key)
-        yield key, _joined(item, path, line.number)
+        yield key, _title_and_text(item, path, line.number)
 
 
-def _joined(item: Mapping[str, object], path: Path, line: int) -> str:
+def _title_and_text(item: Mapping[str, object], path: Path, line: int) -> str:
     parts = []
     for field in "title", "text":
         part = item.get(field)

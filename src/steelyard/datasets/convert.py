@@ -1,4 +1,4 @@
-"""One file becomes another: TREC, BEIR, datasets, samples, and the test cases of other tools.
+"""Convert files between formats: TREC, BEIR, datasets, samples, and the test cases of other tools.
 
 Everything passes through samples: a ranking is a sample with ``retrieved_ids`` (its scores in the metadata), judgements
 are a sample with ``relevance``. What the target has no place for is listed, never dropped in silence.
@@ -25,11 +25,11 @@ from .dataset import Dataset, EvalQuery, write_dataset
 from .detect_format import KINDS, kind_of, kind_to_write
 
 SCORES = "scores"
-"""The key of metadata that holds the scores of ``retrieved_ids``."""
+"""The metadata key for the scores of ``retrieved_ids``."""
 
 _KNOWN = ("id", "user_input", "reference", "reference_contexts", "relevance", "relevant_spans", "tags", "metadata")
 _ALL = Sample.__struct_fields__
-_HOLDS: dict[str, Iterable[str]] = {
+_SUPPORTED: dict[str, Iterable[str]] = {
     "samples": _ALL,
     "dataset": (*_KNOWN, "corpus", "name"),
     "recall": ("id", "user_input", "reference", "reference_contexts", "relevance", "name"),
@@ -41,19 +41,19 @@ _HOLDS: dict[str, Iterable[str]] = {
     "promptfoo": _ALL,
 }
 _NEEDS = {"run": "retrieved_ids", "qrels": "relevance", "beir": "relevance"}
-"""Without which a target would hold nothing that can be read again."""
+"""The field without which a file of each kind would be empty."""
 
 
 @dataclass
 class Contents:
-    """What a file holds, of whatever kind it is."""
+    """The contents of a file of any kind."""
 
     kind: str
     samples: list[Sample]
     corpus: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     dataset: Dataset | None = None
-    left: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
 
 def convert(
@@ -65,12 +65,12 @@ def convert(
     fields: Mapping[str, str] | None = None,
     encoding: str = "utf-8",
 ) -> list[str]:
-    """Convert a file or folder, and return the list of what the target cannot hold; empty if nothing is lost.
+    """Convert a file or folder, and list the information that the target does not support; empty if nothing is lost.
 
-    Names and contents tell the kinds: ``.run`` ``.trec`` (a TREC run), ``.qrels`` (TREC) or ``.tsv`` (BEIR's qrels), a
-    folder (BEIR), ``.json`` (samples, or a dataset where it comes from one), ``.jsonl`` ``.csv`` ``.tsv`` ``.parquet``
-    (samples), ``.yaml`` (promptfoo). ``from_`` and ``to`` say it otherwise: samples, dataset, recall, run, qrels,
-    beir, ragas, deepeval, promptfoo. ``fields`` is as for ``read_samples``.
+    Names and contents determine the kinds: ``.run`` ``.trec`` (a TREC run), ``.qrels`` (TREC) or ``.tsv`` (BEIR's
+    qrels), a folder (BEIR), ``.json`` (samples, or a dataset if the source is one), ``.jsonl`` ``.csv`` ``.tsv``
+    ``.parquet`` (samples), ``.yaml`` (promptfoo). ``from_`` and ``to`` override them: samples, dataset, recall, run,
+    qrels, beir, ragas, deepeval, promptfoo. ``fields`` is as for ``read_samples``.
     """
     source, target = Path(source), Path(target)
     for name in (from_, to):
@@ -83,7 +83,7 @@ def convert(
 def read_contents(
     source: Path, *, kind: str | None = None, fields: Mapping[str, str] | None = None, encoding: str = "utf-8"
 ) -> Contents:
-    """What a file or folder holds; its name and contents tell of what kind it is, if that is not said."""
+    """Read the contents of a file or folder; its kind is detected from name and contents unless given."""
     kind = kind or kind_of(source, encoding)
     contents = _READERS[kind](source, fields, encoding)
     contents.kind = kind
@@ -91,9 +91,9 @@ def read_contents(
 
 
 def write_contents(target: Path, contents: Contents, *, kind: str | None = None) -> list[str]:
-    """Write what a file held as what the target's name says, and return the list of what that cannot hold."""
+    """Write contents in the format of the target's name, and list the information that the format does not support."""
     kind = kind or kind_to_write(target, contents.kind)
-    lost = [*contents.left, *_lost(contents, kind)]
+    lost = [*contents.lost, *_lost(contents, kind)]
     need = _NEEDS.get(kind)
     if need is not None and not any(getattr(sample, need) for sample in contents.samples):
         raise InputError(f"nothing to write as {kind}: no sample has {need}", path=target)
@@ -101,7 +101,7 @@ def write_contents(target: Path, contents: Contents, *, kind: str | None = None)
     return lost
 
 
-# What is read
+# Reading
 
 
 def _read_samples(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
@@ -120,7 +120,7 @@ def _read_run(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Co
         docs.sort(key=scores.__getitem__, reverse=True)
         metadata = {SCORES: [scores[doc] for doc in docs]}
         samples.append(Sample(id=query, retrieved_ids=docs, metadata=metadata))  # type: ignore[arg-type]
-    return Contents("run", samples, left=["the run's tag"])
+    return Contents("run", samples, lost=["the run's tag"])
 
 
 def _read_qrels(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:  # noqa: ARG001
@@ -130,7 +130,7 @@ def _read_qrels(path: Path, fields: Mapping[str, str] | None, encoding: str) -> 
 
 def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
     corpus, queries, qrels = read_beir(path)
-    if (path / "samples.jsonl").is_file():  # a set of ours, whose samples say more than the layout of BEIR holds
+    if (path / "samples.jsonl").is_file():  # a set written by Steelyard; its samples have more fields than BEIR
         return Contents(
             "beir", read_samples(path / "samples.jsonl", fields=fields, encoding=encoding), corpus, path.name
         )
@@ -142,13 +142,13 @@ def _read_beir(path: Path, fields: Mapping[str, str] | None, encoding: str) -> C
 def _cases_reader(kind: str) -> Callable[[Path, Mapping[str, str] | None, str], Contents]:
     def read(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Contents:
         samples = collect_samples(read_cases(path, kind, RowParser(fields, warn_remark), encoding))
-        return Contents(kind, samples, left=_beside_tests(path, encoding))
+        return Contents(kind, samples, lost=_other_keys(path, encoding))
 
     return read
 
 
-def _beside_tests(path: Path, encoding: str) -> list[str]:
-    """What a configuration says beside its tests."""
+def _other_keys(path: Path, encoding: str) -> list[str]:
+    """The keys of a configuration other than its tests."""
     if suffix_of(path) in YAML:
         import yaml
 
@@ -175,53 +175,55 @@ _READERS: dict[str, Callable[[Path, Mapping[str, str] | None, str], Contents]] =
 }
 
 
-# What is lost
+# Lost information
 
 
-def _lost(contents: Contents, wanted: str) -> list[str]:
-    holds, samples = set(_HOLDS[wanted]), contents.samples
+def _lost(contents: Contents, target_kind: str) -> list[str]:
+    supported, samples = set(_SUPPORTED[target_kind]), contents.samples
     counts: dict[str, int] = {}
     for sample in samples:
         for name in _ALL:
-            if name not in holds and has_field(sample, name):
+            if name not in supported and has_field(sample, name):
                 counts[name] = counts.get(name, 0) + 1
-    if wanted == "run":
+    if target_kind == "run":
         counts["metadata"] = sum(1 for sample in samples if sample.metadata.keys() - {SCORES})
-    if wanted == "ragas" and [sample.id for sample in samples] == [str(row + 1) for row in range(len(samples))]:
+    if target_kind == "ragas" and [sample.id for sample in samples] == [str(row + 1) for row in range(len(samples))]:
         counts.pop("id", None)
     lost = [f"{name} ({pluralize(counts[name], 'sample')})" for name in _ALL if counts.get(name)]
-    if contents.corpus and "corpus" not in holds:
+    if contents.corpus and "corpus" not in supported:
         lost.append(f"corpus ({pluralize(len(contents.corpus), 'document')})")
-    if contents.dataset is not None and "name" not in holds:
+    if contents.dataset is not None and "name" not in supported:
         lost.append("name" if contents.dataset.version is None else "name and version")
-    return lost + [f"{what} ({pluralize(count, 'sample')})" for what, count in _finer(samples, wanted) if count]
+    return lost + [
+        f"{what} ({pluralize(count, 'sample')})" for what, count in _partly_lost(samples, target_kind) if count
+    ]
 
 
-def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
-    """What a target holds in part only."""
+def _partly_lost(samples: list[Sample], target_kind: str) -> list[tuple[str, int]]:
+    """Information that a kind of file supports only in part, with the number of affected samples."""
 
     def many(part: Callable[[Sample], bool]) -> int:
         return sum(1 for sample in samples if part(sample))
 
-    if wanted == "ragas":
+    if target_kind == "ragas":
         return [
             ("empty lists of references", many(lambda one: one.reference == [])),
             ("second references", many(lambda one: len(one.references) > 1)),
             ("grades other than 1", many(lambda one: any(grade != 1 for grade in (one.relevance or {}).values()))),
         ]
-    if wanted == "dataset":
+    if target_kind == "dataset":
         return [
             ("blank references", many(lambda one: one.reference == "")),
             ("blank contexts", many(lambda one: one.reference_contexts == [""])),
         ]
-    if wanted == "recall":
+    if target_kind == "recall":
         return [
             ("blank references", many(lambda one: one.reference in ("", [], [""]))),
             ("blank contexts", many(lambda one: one.reference_contexts in ([], [""]))),
             ("second references", many(lambda one: len(one.references) > 1)),
             ("the bounds of several contexts", many(lambda one: len(one.reference_contexts or ()) > 1)),
         ]
-    if wanted == "run":
+    if target_kind == "run":
         return [
             ("queries without results", many(lambda one: not one.retrieved_ids)),
             (
@@ -229,15 +231,18 @@ def _finer(samples: list[Sample], wanted: str) -> list[tuple[str, int]]:
                 many(lambda one: len(set(one.retrieved_ids or ())) < len(one.retrieved_ids or ())),
             ),
         ]
-    if wanted == "qrels":
-        return [("queries without judgements", many(lambda one: not one.relevance))]
-    if wanted == "beir":
+    if target_kind == "qrels":
+        return [("queries without relevance judgments", many(lambda one: not one.relevance))]
+    if target_kind == "beir":
         return [
-            ("empty judgements", many(lambda one: one.relevance == {})),
-            ("queries without text and judgements", many(lambda one: one.user_input is None and not one.relevance)),
+            ("empty relevance judgments", many(lambda one: one.relevance == {})),
+            (
+                "queries without text and relevance judgments",
+                many(lambda one: one.user_input is None and not one.relevance),
+            ),
         ]
-    if wanted == "promptfoo":
-        return [("texts that promptfoo takes for templates", many(_looks_like_template))]
+    if target_kind == "promptfoo":
+        return [("texts that promptfoo reads as templates", many(_looks_like_template))]
     return []
 
 
@@ -246,7 +251,7 @@ def _looks_like_template(sample: Sample) -> bool:
     return any(mark in text for text in texts for mark in ("{{", "{%", "{#"))
 
 
-# What is written
+# Writing
 
 
 def _write_samples(path: Path, contents: Contents) -> None:
@@ -265,7 +270,7 @@ def _dataset_of(path: Path, contents: Contents) -> Dataset:
     if contents.dataset is not None:
         return contents.dataset
     if missing := [sample.id for sample in contents.samples if not sample.user_input]:
-        raise InputError(f"a dataset needs the text of each query: there is none for {', '.join(missing[:3])}")
+        raise InputError(f"a dataset needs the text of each query: no text for {', '.join(missing[:3])}")
     queries = [EvalQuery.of(sample) for sample in contents.samples]
     return Dataset(contents.name or path.name.partition(".")[0], queries=queries, corpus=contents.corpus or None)
 
@@ -275,7 +280,7 @@ def _write_run(path: Path, contents: Contents) -> None:
 
 
 def _scored(sample: Sample) -> dict[str, float]:
-    """The scores of a ranking: its own, or descending whole numbers where it has none."""
+    """The scores of a ranking: its own, or descending whole numbers if it has none."""
     docs, scores = sample.retrieved_ids or [], sample.metadata.get(SCORES)
     known = (
         isinstance(scores, list) and len(scores) == len(docs) and all(isinstance(one, int | float) for one in scores)

@@ -26,7 +26,7 @@ PLAIN = (".txt", ".text", ".md", ".markdown", ".rst")
 
 @dataclass
 class Corpus:
-    """Texts by id. ``places`` says where a chunk stands in its source, for those that know."""
+    """Texts by id. ``places`` has the location of a chunk in its source, if it is known."""
 
     name: str
     texts: dict[str, str] = field(default_factory=dict)
@@ -38,13 +38,13 @@ class Corpus:
 
 
 def read_corpus(path: str | PathLike[str], *, encoding: str = "utf-8") -> Corpus:
-    """The corpus at a path: a BEIR folder (``corpus.jsonl``), a folder of text files, or a file of rows.
+    """Read the corpus at a path: a BEIR folder (``corpus.jsonl``), a folder of text files, or a file of rows.
 
-    Text files (``.txt``, ``.md``, ``.rst``) are documents under their path in the folder. Rows (JSONL, JSON, CSV, TSV,
-    Parquet) have an id (``_id``, ``id``, ``doc_id``), a text and perhaps a title, which goes before the text on a line
-    of its own; a chunk may name its source and where it starts there (``source``, ``start``), at the top or in its
-    ``metadata``. One text file is one document, and ``ir_datasets:NAME`` the documents of a collection. Raises
-    InputError with file and line; an empty corpus is one.
+    Text files (``.txt``, ``.md``, ``.rst``) are documents whose ids are their paths in the folder. Rows (JSONL, JSON,
+    CSV, TSV, Parquet) have an id (``_id``, ``id``, ``doc_id``), a text and an optional title, which precedes the text
+    on a separate line; a chunk may name its source and its start there (``source``, ``start``), in the row or in its
+    ``metadata``. One text file is one document, and ``ir_datasets:NAME`` reads the documents of a collection. Raises
+    InputError with file and line for invalid rows, and for an empty corpus.
     """
     source = Path(path)
     if (collection := collection_name(path)) is not None:
@@ -56,13 +56,13 @@ def read_corpus(path: str | PathLike[str], *, encoding: str = "utf-8") -> Corpus
         found = next(
             (file for suffix in ("", ".gz", ".zst") if (file := source / f"corpus.jsonl{suffix}").is_file()), None
         )
-        corpus = Corpus(source.name) if found is None else _of_rows(found, source.name, encoding)
+        corpus = Corpus(source.name) if found is None else _read_rows(found, source.name, encoding)
         if found is None:
             _add_files(corpus, source, encoding)
     else:
-        corpus = _of_rows(source, source.name.partition(".")[0], encoding)
+        corpus = _read_rows(source, source.name.partition(".")[0], encoding)
     if not corpus.texts:
-        raise InputError(f"no documents (looked for corpus.jsonl and for {', '.join(PLAIN)} files)", path=source)
+        raise InputError(f"no documents found (expected corpus.jsonl or {', '.join(PLAIN)} files)", path=source)
     return corpus
 
 
@@ -77,8 +77,7 @@ def _add_files(corpus: Corpus, folder: Path, encoding: str) -> None:
             continue
         _add_file(corpus, "/".join(parts), file, encoding)
     if others:
-        some, plain = pluralize(others, "file that is", "files that are"), ", ".join(PLAIN)
-        corpus.notes.append(f"left out: {some} no text ({plain})")
+        corpus.notes.append(f"skipped {pluralize(others, 'unsupported file')} (supported: {', '.join(PLAIN)})")
 
 
 def _add_file(corpus: Corpus, key: str, file: Path, encoding: str) -> None:
@@ -87,13 +86,13 @@ def _add_file(corpus: Corpus, key: str, file: Path, encoding: str) -> None:
         corpus.texts[key] = text
 
 
-def _of_rows(path: Path, name: str, encoding: str) -> Corpus:
+def _read_rows(path: Path, name: str, encoding: str) -> Corpus:
     corpus = Corpus(name)
     blank = 0
     for row in rows_of_file(path, encoding):
         key, text, place = _document(row)
         if key in corpus.texts:
-            raise row.place.error(f"the id {key!r} is taken by an earlier row")
+            raise row.place.error(f"an earlier row has the id {key!r} already")
         blank += not text.strip()
         corpus.texts[key] = text
         if place is not None:
@@ -104,7 +103,7 @@ def _of_rows(path: Path, name: str, encoding: str) -> Corpus:
 
 
 def _document(row: Row) -> tuple[str, str, Span | None]:
-    """The id, the text and the place of a row."""
+    """The id, the text and the source location of a row."""
     if isinstance(row.values, InputError):
         raise row.values
     if not isinstance(row.values, Mapping):
@@ -130,15 +129,17 @@ def _document(row: Row) -> tuple[str, str, Span | None]:
 
 
 def _place(key: str, body: str, values: Mapping[str, object], inner: Mapping[object, object]) -> Span | None:
-    both = list(_both(values, inner, SOURCE_COLUMNS))
+    both = list(_candidates(values, inner, SOURCE_COLUMNS))
     source = next((value for value in both if isinstance(value, str) and value != key), None)
-    start = next((value for value in _both(values, inner, START_COLUMNS) if _is_offset(value)), None)
+    start = next((value for value in _candidates(values, inner, START_COLUMNS) if _is_offset(value)), None)
     if source is None or not isinstance(start, int):
         return None
     return Span(source, start, start + len(body))
 
 
-def _both(values: Mapping[str, object], inner: Mapping[object, object], names: tuple[str, ...]) -> Iterator[object]:
+def _candidates(
+    values: Mapping[str, object], inner: Mapping[object, object], names: tuple[str, ...]
+) -> Iterator[object]:
     for name in names:
         yield values.get(name)
         yield inner.get(name)

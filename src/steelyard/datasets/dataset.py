@@ -1,8 +1,8 @@
-"""A named set of queries with what is known to be true of each, and its identity by content.
+"""A named set of queries with their references and relevance, and a digest of its content.
 
-The digest covers what is given (ids, queries, references, relevance, tags) and nothing that a system did (responses,
-retrieved contexts and ids, metadata), so that two runs over one set can be compared. It does not depend on the order of
-rows or keys, nor on the format of a file.
+The digest covers the data of the set (ids, queries, references, relevance, tags) and no output of a system (responses,
+retrieved contexts and ids, metadata), so that two runs over one set can be compared. It does not depend on the order
+of rows or keys, nor on the format of a file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
             raise InputError(str(bad), field=f"query {self.query!r}") from None
         if not self.id:
             raise InputError("a query needs a text or an id")
-        # One context or none is written one way only, so that a dataset that is saved and loaded is equal.
+        # One context, or none, has a single representation, so that a saved and loaded dataset is equal.
         context = self.context[0] if isinstance(self.context, list) and len(self.context) == 1 else self.context
         force_setattr(self, "context", None if context == "" else context)
         force_setattr(self, "reference_answer", None if self.reference_answer == "" else self.reference_answer)
@@ -75,7 +75,7 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
 
     @property
     def grades(self) -> dict[str, float] | None:
-        """The grades of documents: those given, or 1 for each of the relevant ids; None where neither is given."""
+        """The grades of documents: those given, or 1 for each relevant id; None if neither is given."""
         return self.relevance or (dict.fromkeys(self.relevant_ids, 1.0) if self.relevant_ids else self.relevance)
 
     def sample(self) -> Sample:
@@ -94,7 +94,7 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
 
     @classmethod
     def of(cls, sample: Sample, relevant_ids: Iterable[str] = ()) -> EvalQuery:
-        """The query that a sample asks. What a system answered to it has no place here."""
+        """Build the query of a sample, without the outputs of a system."""
         if sample.user_input is None:
             raise InputError(f"sample {sample.id!r} has no query (user_input)")
         return cls(
@@ -111,7 +111,7 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
 
 
 class Dataset:
-    """Queries under a name and a version, with their documents where those are known.
+    """Queries with a name and a version, and with their documents if those are known.
 
     >>> dataset = Dataset("tiny").add(EvalQuery("Who?", relevant_ids=["d1"], reference_answer="Ada"))
     >>> dataset.qrels, dataset.query_texts, dataset.samples()[0].reference
@@ -132,7 +132,7 @@ class Dataset:
             self.add(query)
 
     def add(self, query: EvalQuery) -> Dataset:
-        """Add a query, and return the dataset. Two queries of one id are an error."""
+        """Add a query, and return the dataset. A repeated id is an error."""
         if not isinstance(query, EvalQuery):
             raise WrongType(f"expected an EvalQuery, found {type(query).__name__}")
         if query.id in self._queries:
@@ -147,7 +147,7 @@ class Dataset:
 
     @property
     def qrels(self) -> Qrels:
-        """The judgements, for the queries that have any."""
+        """The relevance judgments, for the queries that have any."""
         return {query.id: grades for query in self if (grades := query.grades)}
 
     @property
@@ -157,7 +157,7 @@ class Dataset:
 
     @property
     def digest(self) -> str:
-        """The identity of the content: ``digest_of`` its samples. Name, version and corpus do not count."""
+        """The digest of the content: ``digest_of`` its samples. Name, version and corpus are not included."""
         return digest_of(self.samples())
 
     def samples(self) -> list[Sample]:
@@ -168,7 +168,7 @@ class Dataset:
         """Write the dataset: ``.json`` with name and version, or samples (``.jsonl``, ``.csv``, ``.parquet``).
 
         ``shape="recall"`` writes ``{Name, version, Queries: [{ID, Query, RelevantIDs, relevance, context,
-        reference_answer}]}``; what that shape cannot hold is named in a warning.
+        reference_answer}]}``; a warning names the information that this shape does not support.
         """
         path = Path(path)
         if shape not in ("steelyard", "recall"):
@@ -177,15 +177,15 @@ class Dataset:
             write_samples(path, self.samples())
             return
         if shape == "recall" and (lost := self._lost_in_recall()):
-            warnings.warn(f"the recall shape cannot hold {', '.join(lost)}", UserWarning, stacklevel=2)
+            warnings.warn(f"the recall shape does not support {', '.join(lost)}", UserWarning, stacklevel=2)
         write_dataset(path, self, shape)
 
     @classmethod
     def load(cls, path: File, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> Dataset:
-        """Read a dataset: a JSON file of either shape (keys without regard to case), a file of samples, a BEIR folder,
+        """Read a dataset: a JSON file of either shape (the case of keys is ignored), a file of samples, a BEIR folder,
         or a collection of ir_datasets (``ir_datasets:vaswani``).
 
-        The name is the file's where the content has none. Raises InputError with file and line.
+        The file's name is used if the content has none. Raises InputError with file and line.
         """
         if (collection := collection_name(path)) is not None:
             return cls._of_collection(collection)
@@ -204,7 +204,7 @@ class Dataset:
 
     @classmethod
     def from_beir(cls, directory: File, *, qrels: str | None = None, name: str | None = None) -> Dataset:
-        """The dataset of a BEIR folder, with its corpus. ``qrels`` is a split or a path, as for ``read_beir``."""
+        """Read a BEIR folder with its corpus. ``qrels`` is a split or a path, as for ``read_beir``."""
         corpus, queries, judged = read_beir(directory, qrels=qrels)
         found = [EvalQuery(text, relevance=judged.get(key), id=key) for key, text in queries.items()]
         return cls(name or Path(directory).name, queries=found, corpus=corpus)
@@ -254,7 +254,7 @@ class Dataset:
 
 
 def write_dataset(path: Path, dataset: Dataset, shape: Shape = "steelyard") -> None:
-    """Write a dataset as JSON of a shape, without a word on what the shape cannot hold."""
+    """Write a dataset as JSON of a shape, without a warning about information that the shape does not support."""
     name, version, corpus = dataset.name, dataset.version, dataset.corpus
     if shape == "recall":
         queries = [_recall_query(query) for query in dataset]
@@ -270,10 +270,10 @@ def write_dataset(path: Path, dataset: Dataset, shape: Shape = "steelyard") -> N
 
 
 def digest_of(samples: Iterable[Sample]) -> str:
-    """The identity of what is given about samples: 24 hexadecimal digits.
+    """The digest of the data of samples: 24 hexadecimal digits.
 
-    Covers ids, queries, references, reference contexts, relevance, spans and tags; not what a system did, and not the
-    order of samples. A single reference counts as a list of one.
+    Covers ids, queries, references, reference contexts, relevance, spans and tags; not the outputs of a system, and not
+    the order of samples. A single reference counts as a list of one.
 
     >>> one = Sample(id="q", user_input="Who?", reference="Ada", response="Ada")
     >>> two = Sample(id="q", user_input="Who?", reference=["Ada"], response="Grace")
@@ -299,7 +299,7 @@ def _given(sample: Sample) -> tuple[object, ...]:
 
 
 def queries_of(path: Path, parser: RowParser, encoding: str) -> Iterator[EvalQuery | list[InputError]]:
-    """The queries of a file, and in the place of a bad row its problems."""
+    """The queries of a file; an invalid row yields its problems instead."""
     places: dict[str, RowPlace] = {}
     for row in rows_of_file(path, encoding):
         try:
@@ -315,7 +315,7 @@ def queries_of(path: Path, parser: RowParser, encoding: str) -> Iterator[EvalQue
 
 
 def _query_of(row: Row, parser: RowParser) -> EvalQuery:
-    """The query of a row. Ids that are listed as relevant stay a list beside the grades."""
+    """The query of a row. A list of relevant ids is preserved in addition to the grades."""
     relevant: list[str] = []
     if isinstance(row.values, Mapping) and "relevance" not in parser.mapper.explicit:
         key = next((key for key in row.values if known_as(str(key)) == "relevant_ids"), None)
@@ -332,7 +332,7 @@ def _query_of(row: Row, parser: RowParser) -> EvalQuery:
 
 
 def _top_of(path: Path, encoding: str) -> dict[str, object]:
-    """What a dataset file says beside its queries, keys in lower case; nothing if it holds a list or lines."""
+    """The top-level fields of a dataset file, keys in lower case; empty if it contains a list or JSON lines."""
     try:
         top = decode_json(read_utf8(path, encoding))
     except InvalidValue:

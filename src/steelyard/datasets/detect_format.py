@@ -1,4 +1,4 @@
-"""What a file is: samples, a dataset, a run, qrels, a BEIR folder, or the test cases of another tool."""
+"""Detect the kind of a file: samples, a dataset, a run, qrels, a BEIR folder, or the test cases of another tool."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..io.text_files import peek, read_utf8, suffix_of
 from ..ranking.trec.number_parser import parse_number
 
 KINDS = ("samples", "dataset", "recall", "run", "qrels", "beir", "ragas", "deepeval", "promptfoo")
-"""The kinds that can be read and written. ``recall`` is another shape of a dataset, ``ragas`` one of samples."""
+"""The kinds that can be read and written. ``recall`` is a format of datasets, ``ragas`` a format of samples."""
 
 _SUFFIXES = {".run": "run", ".trec": "run", ".res": "run", ".qrels": "qrels", ".qrel": "qrels"}
 _QRELS_HEADS = ("query-id", "query_id", "qid", "q_id")
 
 
 def kind_of(path: Path, encoding: str = "utf-8") -> str:
-    """The kind of a file, by suffix and content. Raises InputError where neither tells."""
+    """The kind of a file, by suffix and content. Raises InputError if neither is known."""
     suffix = suffix_of(path)
     if collection_name(path) is not None:
         return "dataset"
     if path.is_dir():
         if not any((path / f"queries.jsonl{end}").is_file() for end in ("", ".gz", ".zst")):
-            raise InputError("a folder without queries.jsonl is no BEIR folder", path=path)
+            raise InputError("not a BEIR folder: it has no queries.jsonl", path=path)
         return "beir"
     if suffix in YAML:
         return "promptfoo"
@@ -38,7 +38,7 @@ def kind_of(path: Path, encoding: str = "utf-8") -> str:
 
 
 def kind_to_write(path: Path, source: str) -> str:
-    """The kind that a target's name asks for, given the kind of what is to be written."""
+    """The kind of file to write, by the target's name and the kind of the source."""
     suffix = suffix_of(path)
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
@@ -54,14 +54,14 @@ def kind_to_write(path: Path, source: str) -> str:
         return source
     if not suffix or path.is_dir():
         return "beir"
-    raise InputError(f"the name does not tell the format (choose with to=: {', '.join(KINDS)})", path=path)
+    raise InputError(f"unknown suffix: choose the format with --to or to= ({', '.join(KINDS)})", path=path)
 
 
 def _kind_of_json(path: Path, encoding: str) -> str:
     try:
         top = decode_json(read_utf8(path, encoding))
     except InvalidValue:
-        return "samples"  # whose reader says where it breaks, or reads it line by line
+        return "samples"  # the reader of samples reports the invalid line, or reads JSON lines
     if isinstance(top, dict):
         keys = {key.casefold() for key in top}
         if "queries" in keys:
@@ -91,4 +91,4 @@ def _kind_of_text(path: Path, suffix: str) -> str:
         return "qrels"
     if suffix == ".tsv" or first[:1] in ("{", "["):
         return "samples"
-    raise InputError("neither the name nor the first line tells the format", path=path)
+    raise InputError("unknown format: neither the suffix nor the first line is recognised", path=path)

@@ -1,7 +1,7 @@
-"""Where pieces of evidence stand in a corpus: whole in one text, or spread over several.
+"""Find pieces of evidence in a corpus: whole in one text, or spread over several.
 
-Rules of this file: text is compared in NFC with white space collapsed, and exactly; what is only similar is not the
-same evidence. All evidence is looked for in one pass over the corpus.
+Rules of this file: texts are compared exactly, in NFC with white space collapsed; similar text does not count as the
+same evidence. One pass over the corpus searches for all pieces of evidence.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from ..text.find_passage import TextRange, normalize_text
 
 PROBE = 20
-"""Characters by which evidence is looked for; a part that is shorter is found only beside another part."""
+"""The number of characters by which evidence is searched; a shorter part is found only next to another part."""
 
 
-class Part(NamedTuple):
-    """A stretch of the (flat) evidence and where it stands: the text's id and the stretch of the original text."""
+class EvidencePart(NamedTuple):
+    """A range of the normalized evidence and its location: a text's id and a range of the original text."""
 
     evidence: TextRange
     id: str
@@ -25,20 +25,20 @@ class Part(NamedTuple):
 
 
 class EvidenceMatch(NamedTuple):
-    """Where evidence stands: every whole occurrence, or else the parts, and whether these make up the whole."""
+    """The locations of evidence: every whole occurrence, or else its parts, and whether these are complete."""
 
-    whole: list[Part]
-    parts: list[Part]
+    whole: list[EvidencePart]
+    parts: list[EvidencePart]
     complete: bool
     share: float = 0.0
-    """Which share of the evidence stands somewhere, from 0 to 1."""
+    """The share of the evidence that was found, from 0 to 1."""
 
 
-def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, EvidenceMatch]:
-    """Where each piece of evidence stands in the texts.
+def find_evidence(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, EvidenceMatch]:
+    """Find each piece of evidence in the texts.
 
     >>> texts = {"a": "See: the cat  sat on the mat,", "b": "and slept. End"}
-    >>> found = find(["the cat sat on the mat, and slept"], texts)
+    >>> found = find_evidence(["the cat sat on the mat, and slept"], texts)
     >>> [(part.id, tuple(part.place)) for part in next(iter(found.values())).parts]
     [('a', (5, 29)), ('b', (0, 9))]
     """
@@ -47,7 +47,7 @@ def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Evidenc
     order = list(texts)
     rank = {id: at for at, id in enumerate(order)}  # noqa: A001 - an id of a text
     return {
-        text: _found(flat, sorted(candidates.get(flat, ()), key=rank.__getitem__), texts, order, rank)
+        text: _match(flat, sorted(candidates.get(flat, ()), key=rank.__getitem__), texts, order, rank)
         if flat
         else EvidenceMatch([], [], complete=False)
         for text, flat in wanted.items()
@@ -55,7 +55,7 @@ def find(evidence: Iterable[str], texts: Mapping[str, str]) -> dict[str, Evidenc
 
 
 def occurrences(evidence: str, text: str) -> list[TextRange]:
-    """Every place of evidence in one text, in the text's own characters.
+    """Every occurrence of evidence in one text, as ranges of the original text.
 
     >>> occurrences("a cat", "a  cat, a cat")
     [TextRange(start=0, end=6), TextRange(start=8, end=13)]
@@ -69,7 +69,7 @@ def occurrences(evidence: str, text: str) -> list[TextRange]:
 
 
 def _candidates(flats: set[str], texts: Mapping[str, str]) -> dict[str, set[str]]:
-    """The texts that hold a probe of each piece of evidence: windows at every multiple of their length."""
+    """The texts that contain a probe of each piece of evidence; probes start at every multiple of their length."""
     probes: dict[str, set[str]] = defaultdict(set)
     short = []
     for flat in flats:
@@ -91,40 +91,44 @@ def _candidates(flats: set[str], texts: Mapping[str, str]) -> dict[str, set[str]
     return found
 
 
-def _found(
+def _match(
     flat: str, candidates: Sequence[str], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
 ) -> EvidenceMatch:
-    whole = [Part(TextRange(0, len(flat)), key, place) for key in candidates for place in occurrences(flat, texts[key])]
+    whole = [
+        EvidencePart(TextRange(0, len(flat)), key, place)
+        for key in candidates
+        for place in occurrences(flat, texts[key])
+    ]
     if whole:
         return EvidenceMatch(whole, [], complete=True, share=1.0)
-    parts = [part for key in candidates if (part := _part(flat, key, texts[key], PROBE)) is not None]
-    parts += _slivers(flat, parts, texts, order, rank)
+    parts = [part for key in candidates if (part := _longest_part(flat, key, texts[key], PROBE)) is not None]
+    parts += _remaining_parts(flat, parts, texts, order, rank)
     parts.sort(key=lambda part: (part.evidence, rank[part.id]))
     gaps = _gaps(flat, parts)
     return EvidenceMatch([], parts, complete=not gaps, share=1 - sum(gap.length for gap in gaps) / len(flat))
 
 
-def _part(flat: str, key: str, text: str, least: int) -> Part | None:
-    """The longest stretch of the evidence that a text holds: all of the text, its end, or its beginning."""
+def _longest_part(flat: str, key: str, text: str, least: int) -> EvidencePart | None:
+    """The longest range of the evidence that equals a whole text, its end, or its beginning."""
     hay = normalize_text(text)
     if not hay.text:
         return None
     if (at := flat.find(hay.text)) >= 0:
-        return Part(TextRange(at, at + len(hay.text)), key, hay.original(TextRange(0, len(hay.text))))
+        return EvidencePart(TextRange(at, at + len(hay.text)), key, hay.original(TextRange(0, len(hay.text))))
     longest = min(len(flat), len(hay.text)) - 1
     head = next((size for size in range(longest, least - 1, -1) if hay.text.endswith(flat[:size])), 0)
     tail = next((size for size in range(longest, max(least - 1, head), -1) if hay.text.startswith(flat[-size:])), 0)
     if tail:
-        return Part(TextRange(len(flat) - tail, len(flat)), key, hay.original(TextRange(0, tail)))
+        return EvidencePart(TextRange(len(flat) - tail, len(flat)), key, hay.original(TextRange(0, tail)))
     if head:
-        return Part(TextRange(0, head), key, hay.original(TextRange(len(hay.text) - head, len(hay.text))))
+        return EvidencePart(TextRange(0, head), key, hay.original(TextRange(len(hay.text) - head, len(hay.text))))
     return None
 
 
-def _slivers(
-    flat: str, parts: Sequence[Part], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
-) -> list[Part]:
-    """What is left of the evidence at its ends, where the text before or after a part holds it."""
+def _remaining_parts(
+    flat: str, parts: Sequence[EvidencePart], texts: Mapping[str, str], order: Sequence[str], rank: Mapping[str, int]
+) -> list[EvidencePart]:
+    """The remaining ends of the evidence that the text before or after a found part contains."""
     found = []
     for start, end in _gaps(flat, parts):
         gap = flat[start:end].strip()
@@ -141,13 +145,13 @@ def _slivers(
             else:
                 continue
             begin = flat.index(gap, start)
-            found.append(Part(TextRange(begin, begin + len(gap)), order[at], hay.original(place)))
+            found.append(EvidencePart(TextRange(begin, begin + len(gap)), order[at], hay.original(place)))
             break
     return found
 
 
-def _gaps(flat: str, parts: Iterable[Part]) -> list[TextRange]:
-    """The stretches of the evidence that no part holds, white space aside."""
+def _gaps(flat: str, parts: Iterable[EvidencePart]) -> list[TextRange]:
+    """The ranges of the evidence that no part covers, except white space."""
     gaps, at = [], 0
     for start, end in sorted(part.evidence for part in parts):
         if start > at and flat[at:start].strip():

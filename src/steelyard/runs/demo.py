@@ -15,7 +15,7 @@ from ..core.package import RESOURCES
 from ..core.records import Sample, Span
 from ..datasets.beir import read_beir
 from ..datasets.corpus import Corpus
-from ..datasets.folder import write_set
+from ..datasets.set_folder import write_set
 from ..evaluate.evaluate_rankings import evaluate_run
 from ..evaluate.evaluate_samples import evaluate_rag
 from ..io.samples import write_samples

@@ -23,7 +23,7 @@ from ..core.requests import Flow
 from ..core.wording import pluralize
 from ..datasets.corpus import Corpus, read_corpus
 from ..datasets.dataset import Dataset, EvalQuery, digest_of
-from ..datasets.folder import TOLD, write_set
+from ..datasets.set_folder import JOB_FILE, write_set
 from ..io.text_files import writing
 from ..models.cell import Cell
 from ..models.cost_estimate import CostEstimate
@@ -87,7 +87,7 @@ class Synthesis:
             "job": self.job,
             "samples": digest_of(self.samples),
         }
-        with writing(target / TOLD) as file:  # first: a set that stands half written is known to be of this job
+        with writing(target / JOB_FILE) as file:  # first: a set that stands half written is known to be of this job
             file.write(msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
         write_set(target, self.samples, self.corpus)
 

@@ -1,4 +1,4 @@
-"""A set held against its corpus: labels that point nowhere, questions asked twice, text that gives answers away."""
+"""Check a set against its corpus: invalid labels, duplicate questions and documents, copied questions and answers."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from msgspec import Struct, field
 from ..core.records import Sample
 from ..text.near_duplicates import DuplicatePair, duplicates
 from ..text.tokens import words
-from .anchors import AnchoredLabel, check_labels, summary
 from .corpus import Corpus
-from .locate_evidence import find
+from .label_status import LabelCheck, check_labels, summarize
+from .locate_evidence import find_evidence
 
 LEAST_WORDS = 5
-"""A question of fewer words may stand in a corpus by chance."""
+"""A question of fewer words may occur in a corpus by chance."""
 LEAST_ANSWER = 8
-"""So may a shorter answer, which is often a name."""
+"""An answer of fewer words may occur in a corpus by chance; it is often a name."""
 MOST_VALUES = 12
 
 
-class SetCheck(Struct):
-    """What a check found: every label with its status, duplicates, what was copied, and a summary in lines."""
+class CorpusCheck(Struct):
+    """The result of a check: every label with its status, duplicates, copied texts, and statistics of the set."""
 
-    labels: list[AnchoredLabel] = field(default_factory=list)
-    questions_twice: list[DuplicatePair] = field(default_factory=list)
-    documents_twice: list[DuplicatePair] = field(default_factory=list)
+    labels: list[LabelCheck] = field(default_factory=list)
+    duplicate_questions: list[DuplicatePair] = field(default_factory=list)
+    duplicate_documents: list[DuplicatePair] = field(default_factory=list)
     questions_copied: dict[str, list[str]] = field(default_factory=dict)
     answers_copied: dict[str, list[str]] = field(default_factory=dict)
     covered: int = 0
@@ -36,42 +36,44 @@ class SetCheck(Struct):
     lengths: dict[str, tuple[int, float, int]] = field(default_factory=dict)
 
     @property
-    def invalid(self) -> list[AnchoredLabel]:
+    def invalid(self) -> list[LabelCheck]:
         """The labels that no longer point at their evidence."""
         return [label for label in self.labels if label.status != "valid"]
 
     def lines(self, *, most: int = 5) -> list[str]:
-        """The findings for people."""
-        lines = ["labels: none"] if not self.labels else [f"labels: {line}" for line in summary(self.labels, most=most)]
+        """The findings as lines of text."""
+        lines = (
+            ["labels: none"] if not self.labels else [f"labels: {line}" for line in summarize(self.labels, most=most)]
+        )
         share = self.covered / self.documents if self.documents else 0.0
         lines.append(f"coverage: {self.covered} of {self.documents} documents are labelled ({share:.1%})")
         for tag, values in self.types.items():
             lines.append(f"{tag}: " + ", ".join(f"{count} {value}" for value, count in values.items()))
         for what, (low, middle, high) in self.lengths.items():
             lines.append(f"{what}: {low} to {high} words, median {middle:g}")
-        for what, pairs in (("questions", self.questions_twice), ("documents", self.documents_twice)):
+        for what, pairs in (("questions", self.duplicate_questions), ("documents", self.duplicate_documents)):
             some = ", ".join(f"{one.second} ~ {one.first} ({one.similarity:.2f})" for one in pairs[:most])
-            lines += [f"{what} that are duplicates, or nearly: {len(pairs)}: {some}"] if pairs else []
+            lines += [f"duplicate or nearly duplicate {what}: {len(pairs)}: {some}"] if pairs else []
         for what, copied in (
-            ("questions that stand word for word in the corpus", self.questions_copied),
-            ("answers that stand word for word in documents without a label", self.answers_copied),
+            ("questions copied word for word from the corpus", self.questions_copied),
+            ("answers found word for word in documents without a label", self.answers_copied),
         ):
             some = ", ".join(f"{sample} in {docs[0]}" for sample, docs in list(copied.items())[:most])
             lines += [f"{what}: {len(copied)}: {some}"] if copied else []
         return lines
 
 
-def check_set(samples: Sequence[Sample], corpus: Corpus, was: Corpus | None = None) -> SetCheck:
-    """Check samples against a corpus; ``was`` is the corpus for which their labels were made."""
-    labels = check_labels(samples, corpus, was)
+def check_against_corpus(samples: Sequence[Sample], corpus: Corpus, old_corpus: Corpus | None = None) -> CorpusCheck:
+    """Check samples against a corpus; ``old_corpus`` is the corpus for which their labels were made."""
+    labels = check_labels(samples, corpus, old_corpus)
     questions = {sample.id: sample.user_input for sample in samples if sample.user_input}
     questions_copied, answers_copied = _copied(samples, corpus)
     touched = {doc for sample in samples for doc in sample.relevance or () if doc in corpus.texts}
     touched |= {span.doc for sample in samples for span in sample.relevant_spans or () if span.doc in corpus.texts}
-    return SetCheck(
+    return CorpusCheck(
         labels=labels,
-        questions_twice=duplicates(questions),
-        documents_twice=duplicates(corpus.texts),
+        duplicate_questions=duplicates(questions),
+        duplicate_documents=duplicates(corpus.texts),
         questions_copied=questions_copied,
         answers_copied=answers_copied,
         covered=len(touched),
@@ -82,7 +84,7 @@ def check_set(samples: Sequence[Sample], corpus: Corpus, was: Corpus | None = No
 
 
 def _copied(samples: Sequence[Sample], corpus: Corpus) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Samples whose question, or whose answer, is a stretch of a document, without regard to case."""
+    """Samples whose question, or whose answer, is part of a document, ignoring case."""
     questions = {
         sample.id: sample.user_input.casefold().strip().rstrip("?？؟ ")
         for sample in samples
@@ -93,7 +95,7 @@ def _copied(samples: Sequence[Sample], corpus: Corpus) -> tuple[dict[str, list[s
         for sample in samples
     }
     folded = {key: text.casefold() for key, text in corpus.texts.items()}
-    found = find([*questions.values(), *(text for texts in answers.values() for text in texts)], folded)
+    found = find_evidence([*questions.values(), *(text for texts in answers.values() for text in texts)], folded)
 
     def places(text: str) -> list[str]:
         return list(dict.fromkeys(part.id for part in found[text].whole))
@@ -110,7 +112,7 @@ def _copied(samples: Sequence[Sample], corpus: Corpus) -> tuple[dict[str, list[s
 
 
 def _types(samples: Sequence[Sample]) -> dict[str, dict[str, int]]:
-    """How often each value of each tag occurs, for tags of few values."""
+    """The number of samples with each value of each tag, for tags of few values."""
     found: dict[str, Counter[str]] = {}
     for sample in samples:
         for tag, value in sample.tags.items():

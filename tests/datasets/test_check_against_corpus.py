@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.records import Sample
-from steelyard.datasets.check_labels import check_set
+from steelyard.datasets.check_against_corpus import check_against_corpus
 from steelyard.datasets.corpus import Corpus
 from steelyard.text.near_duplicates import DuplicateFilter, duplicates, grams_of, jaccard
 
@@ -34,9 +34,9 @@ SAMPLES = [
 
 def test_findings() -> None:
     """Each finding, with its sample and its document."""
-    found = check_set(SAMPLES, CORPUS)
-    assert [(one.first, one.second) for one in found.questions_twice] == [("q1", "q2")]
-    assert [(one.first, one.second) for one in found.documents_twice] == [("d1", "d2")]
+    found = check_against_corpus(SAMPLES, CORPUS)
+    assert [(one.first, one.second) for one in found.duplicate_questions] == [("q1", "q2")]
+    assert [(one.first, one.second) for one in found.duplicate_documents] == [("d1", "d2")]
     assert found.questions_copied == {"q1": ["d3"], "q2": ["d3"]}
     assert found.answers_copied == {"q1": ["d2"]}
     assert [label.doc for label in found.invalid] == ["gone"]
@@ -50,7 +50,7 @@ def test_findings() -> None:
 
 def test_a_clean_set_has_short_lines() -> None:
     """Nothing found, nothing said but counts."""
-    lines = check_set([Sample(id="q", user_input="Where?")], CORPUS).lines()
+    lines = check_against_corpus([Sample(id="q", user_input="Where?")], CORPUS).lines()
     assert lines[0] == "labels: none"
     assert not any("copied" in line for line in lines)
 

@@ -1,4 +1,4 @@
-"""A set as a folder that every verb takes as it is: samples, queries, judgements, and the corpus where it is known.
+"""Write a set as a folder that every command reads: samples, queries, qrels, and the corpus if it is known.
 
 ``samples.jsonl`` is for ``eval`` and ``run``; ``queries.jsonl``, ``qrels/test.tsv`` and ``corpus.jsonl`` are the layout
 of BEIR, for ``rank``, ``run`` and other tools.
@@ -22,29 +22,29 @@ from .corpus import Corpus
 from .dataset import digest_of
 
 FILES = ("samples.jsonl", "queries.jsonl", "qrels.tsv", "qrels/test.tsv", "corpus.jsonl")
-TOLD = "synthesis.json"
-"""Beside the files of a set: the job that made it, and what its samples were then."""
+JOB_FILE = "synthesis.json"
+"""The file that records the job that made a set, and the digest of its samples at that time."""
 
 
 def check_free(folder: Path, job: str = "") -> None:
-    """InputError where a folder holds a set, unless it stands there as the same job left it: people edit sets."""
-    if not any((folder / name).exists() for name in FILES) or (job and _left_by(job, folder)):
+    """Raise InputError if a folder contains a set, unless it is unchanged since the same job wrote it."""
+    if not any((folder / name).exists() for name in FILES) or (job and _unchanged_since(job, folder)):
         return
-    raise InputError("a set is there already: --overwrite replaces it, or name another folder", path=folder)
+    raise InputError("the folder already contains a set: replace it with --overwrite, or name another", path=folder)
 
 
-def _left_by(job: str, folder: Path) -> bool:
+def _unchanged_since(job: str, folder: Path) -> bool:
     samples = folder / FILES[0]
     try:
-        told = decode_json(read_utf8(folder / TOLD))
+        record = decode_json(read_utf8(folder / JOB_FILE))
         found = digest_of(read_samples(samples)) if samples.exists() else None
     except (InputError, OSError, InvalidValue):
         return False
-    return isinstance(told, dict) and told.get("job") == job and found in (None, told.get("samples"))
+    return isinstance(record, dict) and record.get("job") == job and found in (None, record.get("samples"))
 
 
 def write_set(folder: Path, samples: Sequence[Sample], corpus: Corpus | None = None) -> None:
-    """Write the folder; what is in it under the same names is replaced."""
+    """Write the folder; existing files of the same names are replaced."""
     queries = {sample.id: sample.user_input or "" for sample in samples}
     judged = {sample.id: sample.relevance for sample in samples if sample.relevance is not None}
     lines = [HEADER]

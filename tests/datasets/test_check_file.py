@@ -10,7 +10,7 @@ import pytest
 from steelyard.core.errors import UnknownName
 from steelyard.core.records import Sample
 from steelyard.datasets.beir import write_beir
-from steelyard.datasets.check import check
+from steelyard.datasets.check_file import check
 from steelyard.io.samples import write_samples
 
 
@@ -60,10 +60,10 @@ def test_what_deserves_a_second_look(tmp_path: Path) -> None:
         "line 1: the column 'contxts' is stored as metadata: did you mean 'contexts' (retrieved_contexts)?",
         "blank response: 1 sample, first 'a'",
         "blank passage among the contexts: 1 sample, first 'a'",
-        "passage twice among the contexts: 1 sample, first 'a'",
-        "document twice in retrieved_ids: 1 sample, first 'a'",
-        "unequal number of contexts and ids: 1 sample, first 'a'",
-        "question asked before: 2 samples, first 'b'",
+        "repeated passage among the contexts: 1 sample, first 'a'",
+        "repeated document in retrieved_ids: 1 sample, first 'a'",
+        "unequal numbers of contexts and ids: 1 sample, first 'a'",
+        "repeated question: 2 samples, first 'b'",
         "blank reference: 1 sample, first 'c'",
     ]
 
@@ -123,7 +123,7 @@ def test_all_problems_of_qrels(tmp_path: Path, text: str, found: list[str]) -> N
 def test_queries_without_relevant_documents_are_a_warning(tmp_path: Path) -> None:
     """They are undefined for every measure."""
     (tmp_path / "a.qrels").write_text("q 0 d 0\np 0 d 1\n")
-    assert check(tmp_path / "a.qrels").warnings == ["nothing relevant: 1 query, first 'q'"]
+    assert check(tmp_path / "a.qrels").warnings == ["no relevant documents: 1 query, first 'q'"]
 
 
 def test_a_beir_folder(tmp_path: Path) -> None:
@@ -138,14 +138,14 @@ def test_a_beir_folder(tmp_path: Path) -> None:
     (folder / "queries.jsonl").write_text('{"_id": 1, "text": 5}\n[]\n')
     (folder / "qrels" / "test.tsv").write_text("q\td\t1\nq\te\tx\nq\tf\t1\n")
     assert [str(problem).removeprefix(f"{folder}/") for problem in check(folder).problems] == [
-        "corpus.jsonl:2: the id 'd' is taken by an earlier line",
+        "corpus.jsonl:2: an earlier line has the id 'd' already",
         "corpus.jsonl:3: expected an id (text or a whole number), found null",
         "queries.jsonl:1: expected text, found the number 5",
         "queries.jsonl:2: expected an object, found a list",
         "qrels/test.tsv:2: grade: expected a number, found 'x'",
     ]
     assert check(folder).warnings == [
-        "corpus.jsonl: no text: 1 row, first 'd'",
+        "corpus.jsonl: blank text: 1 row, first 'd'",
         "qrels/test.tsv: not in queries.jsonl: 1 query, first 'q'",
         "qrels/test.tsv: not in corpus.jsonl: 1 document, first 'f'",
     ]
@@ -160,9 +160,9 @@ def test_what_cannot_be_read_at_all(tmp_path: Path) -> None:
     """A missing file, an unknown one and an empty one are problems, not exceptions."""
     assert problems(tmp_path / "none.jsonl") == [" no such file or directory"]
     for name, message in (
-        ("a.txt", " neither the name nor"),
-        ("a.jsonl", " nothing in it"),
-        ("a.run", " nothing in it"),
+        ("a.txt", " unknown format: neither the suffix nor"),
+        ("a.jsonl", " the file has no rows"),
+        ("a.run", " the file has no rows"),
     ):
         (tmp_path / name).write_text("")
         (problem,) = problems(tmp_path / name)

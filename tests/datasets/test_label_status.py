@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.records import Sample, Span
-from steelyard.datasets.anchors import AnchoredLabel, check_labels, counts, repaired, summary, text_digest
 from steelyard.datasets.corpus import Corpus
-from steelyard.datasets.locate_evidence import find, occurrences
+from steelyard.datasets.label_status import (
+    LabelCheck,
+    check_labels,
+    count_statuses,
+    repair_labels,
+    summarize,
+    text_digest,
+)
+from steelyard.datasets.locate_evidence import find_evidence, occurrences
 from steelyard.text.find_passage import normalize_text
 
 TOWER = "The tower was built of granite. It stands on a reef far out in the sea. Waves go over it in winter."
@@ -59,17 +66,17 @@ def test_every_id_as_the_key_says() -> None:
         "k2": ["k7"],
         "g1": [],
     }
-    assert counts(labels) == {"valid": 1, "moved": 1, "merged": 2, "split": 2, "gone": 1}
+    assert count_statuses(labels) == {"valid": 1, "moved": 1, "merged": 2, "split": 2, "gone": 1}
 
 
 def test_repair_of_ids() -> None:
     """Ids become those that hold their evidence, with the highest grade where several fall together."""
     given = sample(relevance={"t1": 2.0, "t2": 1.0, "l1": 0.0, "l2": 1.0, "k1": 3.0, "k2": 1.0, "g1": 1.0})
-    (now,), left = repaired([given], check_labels([given], NOW, WAS))
+    (now,), left = repair_labels([given], check_labels([given], NOW, WAS))
     assert now.relevance == {"t1": 2.0, "t3": 2.0, "t4": 1.0, "l9": 1.0, "k1": 3.0, "k7": 1.0, "g1": 1.0}
     assert [label.doc for label in left] == ["g1"]
     again = check_labels([now], NOW)
-    assert counts(again) == {"valid": 6, "moved": 0, "merged": 0, "split": 0, "gone": 1}
+    assert count_statuses(again) == {"valid": 6, "moved": 0, "merged": 0, "split": 0, "gone": 1}
 
 
 DOCS = Corpus("docs", {"tower": TOWER, "lens": LENS, "lamp": LAMP})
@@ -116,7 +123,7 @@ def test_a_split_span_becomes_several() -> None:
     given = sample(relevant_spans=[Span("tower", 32, 71, "It stands on a reef far out in the sea.", text_digest("?"))])
     (label,) = labels = check_labels([given], chunks)
     assert label.status == "split"
-    (now,), left = repaired([given], labels)
+    (now,), left = repair_labels([given], labels)
     assert [(span.doc, span.text) for span in now.relevant_spans or ()] == [
         ("c1", "It stands on a reef f"),
         ("c2", "ar out in the sea."),
@@ -146,7 +153,7 @@ def test_quotes_tell_which_part_of_a_chunk_is_meant(span: Span, now: Corpus, sta
     given = sample(relevance={"t1": 1.0}, relevant_spans=[span])
     labels = check_labels([given], now, was)
     assert (labels[0].status, list(dict.fromkeys(place.doc for place in labels[0].places))) == (status, docs)
-    mended, _ = repaired([given], labels)
+    mended, _ = repair_labels([given], labels)
     assert list(mended[0].relevance or {}) == (docs or ["t1"])
 
 
@@ -156,12 +163,12 @@ def test_nothing_is_guessed() -> None:
     was = Corpus("was", {"h": "Header of all pages."})
     given = sample(relevance={"h": 1.0})
     (label,) = labels = check_labels([given], Corpus("now", twice), was)
-    assert (label.status, label.sure, label.note) == ("merged", False, "it stands in 2 places")
-    assert ([given], labels) == repaired([given], labels)
+    assert (label.status, label.certain, label.note) == ("merged", False, "found in 2 places")
+    assert ([given], labels) == repair_labels([given], labels)
     placed = Corpus("now", twice, {"a": Span("p1", 0, 25), "b": Span("p2", 0, 25)})
     known = Corpus("was", was.texts, {"h": Span("p2", 0, 20)})
     (label,) = check_labels([given], placed, known)
-    assert ([place.doc for place in label.places], label.sure) == (["b"], True)
+    assert ([place.doc for place in label.places], label.certain) == (["b"], True)
 
 
 def test_overlapping_chunks_hold_evidence_together() -> None:
@@ -170,7 +177,7 @@ def test_overlapping_chunks_hold_evidence_together() -> None:
     chunks = Corpus("now", {key: TOWER[place.start : place.end] for key, place in places.items()}, places)
     was = Corpus("was", {"m": TOWER[32:71]}, {"m": Span("tower", 32, 71)})
     (label,) = check_labels([sample(relevance={"m": 1.0})], chunks, was)
-    assert (label.status, [place.doc for place in label.places], label.sure) == ("merged", ["c1", "c2"], True)
+    assert (label.status, [place.doc for place in label.places], label.certain) == ("merged", ["c1", "c2"], True)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +204,14 @@ def test_texts_of_several_labels_in_one_are_merged() -> None:
 
 def test_the_summary_names_examples() -> None:
     """Counts, examples, and a hint where texts are unknown."""
-    lines = summary(check_labels([sample(relevance=dict.fromkeys(KEY, 1.0))], NOW, WAS), most=1)
+    lines = summarize(check_labels([sample(relevance=dict.fromkeys(KEY, 1.0))], NOW, WAS), most=1)
     assert lines[0] == "7 ids and 0 spans: 1 valid, 1 moved, 2 merged, 2 split, 1 gone"
     assert lines[1] == "  s: k2: moved → k7"
     assert "  … and 1 more split" in lines
-    assert any("--old-corpus" in line for line in summary(check_labels([sample(relevance={"k1": 1})], NOW)))
+    assert any("--old-corpus" in line for line in summarize(check_labels([sample(relevance={"k1": 1})], NOW)))
     assert (
-        str(AnchoredLabel("s", "d", "gone", 0, note="its text is nowhere"))
-        == "s: span 1 in d: gone (its text is nowhere)"
+        str(LabelCheck("s", "d", "gone", 0, note="its text is not in the corpus"))
+        == "s: span 1 in d: gone (its text is not in the corpus)"
     )
 
 
@@ -215,7 +222,7 @@ def test_what_stands_in_a_text_is_found(text: str, size: int, data: st.DataObjec
     evidence = text[start : start + size]
     if not evidence.strip():
         return
-    whole = find([evidence], {"other": "xyz", "text": text})[evidence]
+    whole = find_evidence([evidence], {"other": "xyz", "text": text})[evidence]
     assert whole.whole
     for part in whole.whole:
         assert normalize_text(evidence).text == normalize_text(text[part.place.start : part.place.end]).text
@@ -236,7 +243,7 @@ def test_evidence_over_a_border_is_found_in_pieces(words: list[str], data: st.Da
     if not (text[:cut].strip() and text[cut:].strip()):
         return
     texts = {"a": text[:cut], "b": text[cut:]}
-    found = find([text], texts)[text]
+    found = find_evidence([text], texts)[text]
     assert (found.complete, found.whole) == (True, [])
     flat = normalize_text(text).text
     for part in found.parts:

@@ -1,6 +1,7 @@
-"""Everything that is wrong with a file, all at once, each with its line; and what deserves a second look.
+"""Check a file and report all its problems at once, each with its line, and warnings on doubtful content.
 
-Memory does not grow with rankings: of each line only a hash is kept, and a file with repeated documents is read again.
+Memory does not grow with rankings: only a hash of each line is stored, and a file with repeated documents is read
+again.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def check(
     fields: Mapping[str, str] | None = None,
     encoding: str = "utf-8",
 ) -> CheckResult:
-    """Check samples, a dataset, a run, qrels, a BEIR folder or test cases; ``kind`` says which, else the file tells.
+    """Check samples, a dataset, a run, qrels, a BEIR folder or test cases; ``kind`` is detected unless given.
 
-    The result has the kind, the number of rows, how often each field is given, the first twenty problems (``more``
+    The result has the kind, the number of rows, the number of rows with each field, the first twenty problems (``more``
     counts the rest) and warnings. A file that cannot be read at all is a problem too.
     """
     path = Path(path)
@@ -57,7 +58,7 @@ def check(
     except InputError as error:
         result.add([error])
     if result.rows == 0 and result.ok:
-        result.add([InputError("nothing in it", path=path)])
+        result.add([InputError("the file has no rows", path=path)])
     return result
 
 
@@ -65,24 +66,24 @@ def check(
 
 
 def _check_samples(path: Path, result: CheckResult, fields: Mapping[str, str] | None, encoding: str) -> None:
-    parser, looks = RowParser(fields), _Looks()
+    parser, doubts = RowParser(fields), _SampleWarnings()
     try:
         if collection_name(path) is not None:
-            result.add_rows(Dataset.load(path).samples(), looks)
+            result.add_rows(Dataset.load(path).samples(), doubts)
         elif result.kind in ("dataset", "recall"):
             queries = queries_of(path, parser, encoding)
-            result.add_rows((one if isinstance(one, list) else one.sample() for one in queries), looks)
+            result.add_rows((one if isinstance(one, list) else one.sample() for one in queries), doubts)
         elif result.kind in ("deepeval", "promptfoo"):
-            result.add_rows(read_cases(path, result.kind, parser, encoding), looks)
+            result.add_rows(read_cases(path, result.kind, parser, encoding), doubts)
         else:
-            result.add_rows(samples_of(rows_of_file(path, encoding), parser), looks)
+            result.add_rows(samples_of(rows_of_file(path, encoding), parser), doubts)
     finally:
         result.add_remarks(parser)
-        result.warnings += looks.told()
+        result.warnings += doubts.lines()
 
 
-class _Looks:
-    """What deserves a second look in samples: how often, and where first."""
+class _SampleWarnings:
+    """Warnings on doubtful samples, with the count and the first sample of each."""
 
     def __init__(self) -> None:
         self._first: dict[str, str] = {}
@@ -93,14 +94,14 @@ class _Looks:
         texts, ids = sample.retrieved_contexts, sample.retrieved_ids
         asked = None if sample.user_input is None else hash(sample.user_input)
         for what, is_so in (
-            ("question asked before", asked in self._questions),
+            ("repeated question", asked in self._questions),
             ("blank question", asked is not None and not (sample.user_input or "").strip()),
             ("blank response", sample.response is not None and not sample.response.strip()),
             ("blank reference", any(not text.strip() for text in sample.references)),
             ("blank passage among the contexts", any(not text.strip() for text in texts or ())),
-            ("passage twice among the contexts", len(set(texts or ())) < len(texts or ())),
-            ("document twice in retrieved_ids", len(set(ids or ())) < len(ids or ())),
-            ("unequal number of contexts and ids", None not in (texts, ids) and len(texts or ()) != len(ids or ())),
+            ("repeated passage among the contexts", len(set(texts or ())) < len(texts or ())),
+            ("repeated document in retrieved_ids", len(set(ids or ())) < len(ids or ())),
+            ("unequal numbers of contexts and ids", None not in (texts, ids) and len(texts or ()) != len(ids or ())),
         ):
             if is_so:
                 self._counts[what] += 1
@@ -108,8 +109,8 @@ class _Looks:
         if asked is not None:
             self._questions.add(asked)
 
-    def told(self) -> list[str]:
-        """One line for each finding."""
+    def lines(self) -> list[str]:
+        """One line for each warning."""
         return [
             f"{what}: {pluralize(count, 'sample')}, first {self._first[what]!r}" for what, count in self._counts.items()
         ]
@@ -121,8 +122,10 @@ Entry: TypeAlias = tuple[str, str, float]
 """Query, document, and score or grade."""
 
 
-def _check_table(path: Path, result: CheckResult, encoding: str, see: Callable[[Entry], None] | None = None) -> None:
-    """Check a run (where that is the kind of the result) or a qrels file; ``see`` is shown each good line."""
+def _check_table(
+    path: Path, result: CheckResult, encoding: str, on_entry: Callable[[Entry], None] | None = None
+) -> None:
+    """Check a run (if that is the kind of the result) or a qrels file; call ``on_entry`` with each valid line."""
     hashes, positive = array("q"), dict[str, bool]()
     for _, entry in _entries(path, result.kind, encoding):
         result.rows += 1
@@ -132,17 +135,17 @@ def _check_table(path: Path, result: CheckResult, encoding: str, see: Callable[[
         query, doc, value = entry
         hashes.append(hash((query, doc)))
         positive[query] = positive.get(query, False) or value > 0
-        if see is not None:
-            see(entry)
+        if on_entry is not None:
+            on_entry(entry)
     result.fields["queries"] = len(positive)
     result.add(_repeated(path, result.kind, encoding, hashes))
     nothing = [query for query, some in positive.items() if not some]
     if result.kind != "run" and nothing:
-        result.warnings.append(f"nothing relevant: {pluralize(len(nothing), 'query')}, first {nothing[0]!r}")
+        result.warnings.append(f"no relevant documents: {pluralize(len(nothing), 'query')}, first {nothing[0]!r}")
 
 
 def _entries(path: Path, kind: str, encoding: str) -> Iterator[tuple[int, Entry | InputError]]:
-    """The lines of a run or qrels file with their numbers; an InputError for one that is none."""
+    """The lines of a run or qrels file with their numbers; an InputError for an invalid line."""
     layout = Layout(tabs=False, header=False) if kind == "run" else None
     for line in read_lines(path, encoding):
         if not line.data.strip():
@@ -172,7 +175,7 @@ def _entry(line: Line, path: Path, kind: str, layout: Layout) -> Entry | InputEr
 
 
 def _repeated(path: Path, kind: str, encoding: str, hashes: array[int]) -> Iterator[InputError]:
-    """The lines that repeat a document of their query. Hashes tell whether there can be any."""
+    """Errors for the lines that repeat a document of their query; the file is read again only if hashes repeat."""
     import numpy as np
 
     ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
@@ -191,7 +194,7 @@ def _repeated(path: Path, kind: str, encoding: str, hashes: array[int]) -> Itera
 
 
 def _check_beir(path: Path, result: CheckResult, encoding: str) -> None:
-    """Check corpus, queries and every qrels file of a folder, and whether they name the same ids."""
+    """Check corpus, queries and every qrels file of a folder, and that they use the same ids."""
     documents = _check_texts(path, "corpus.jsonl", result, encoding)
     queries = _check_texts(path, "queries.jsonl", result, encoding)
     result.fields |= {"documents": len(documents), "queries": len(queries)}
@@ -199,26 +202,26 @@ def _check_beir(path: Path, result: CheckResult, encoding: str) -> None:
     if not tables:
         result.add([InputError("no qrels.tsv and no qrels/*.tsv", path=path)])
     for table in tables:
-        part, strangers = CheckResult("qrels"), (dict[str, None](), dict[str, None]())
+        part, unknown = CheckResult("qrels"), (dict[str, None](), dict[str, None]())
 
-        def see(entry: Entry, strangers: tuple[dict[str, None], dict[str, None]] = strangers) -> None:
-            for one, known, strange in zip(entry, (queries, documents), strangers, strict=False):
+        def on_entry(entry: Entry, unknown: tuple[dict[str, None], dict[str, None]] = unknown) -> None:
+            for one, known, missing in zip(entry, (queries, documents), unknown, strict=False):
                 if one not in known:
-                    strange[str(one)] = None
+                    missing[str(one)] = None
 
-        _check_table(table, part, encoding, see)
+        _check_table(table, part, encoding, on_entry)
         result.add(part.problems)
         result.rows, result.more = result.rows + part.rows, result.more + part.more
-        for what, place, strange in zip(("query", "document"), ("queries", "corpus"), strangers, strict=True):
-            if strange:
+        for what, place, missing in zip(("query", "document"), ("queries", "corpus"), unknown, strict=True):
+            if missing:
                 part.warnings.append(
-                    f"not in {place}.jsonl: {pluralize(len(strange), what)}, first {next(iter(strange))!r}"
+                    f"not in {place}.jsonl: {pluralize(len(missing), what)}, first {next(iter(missing))!r}"
                 )
         result.warnings += [f"{table.relative_to(path)}: {warning}" for warning in part.warnings]
 
 
 def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) -> set[str]:
-    """Check ``corpus.jsonl`` or ``queries.jsonl``; the ids in it."""
+    """Check ``corpus.jsonl`` or ``queries.jsonl``, and return its ids."""
     path = next((file for end in ("", ".gz", ".zst") if (file := folder / f"{name}{end}").is_file()), None)
     ids, blank = set[str](), list[str]()
     if path is None:
@@ -234,12 +237,12 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
             result.add([line.encoding_error(path) or InputError(str(bad), path=path, line=line.number)])
             continue
         if key in ids:
-            result.add([InputError(f"the id {key!r} is taken by an earlier line", path=path, line=line.number)])
+            result.add([InputError(f"an earlier line has the id {key!r} already", path=path, line=line.number)])
         if not text.strip():
             blank.append(key)
         ids.add(key)
     if blank:
-        result.warnings.append(f"{name}: no text: {pluralize(len(blank), 'row')}, first {blank[0]!r}")
+        result.warnings.append(f"{name}: blank text: {pluralize(len(blank), 'row')}, first {blank[0]!r}")
     return ids
 
 
