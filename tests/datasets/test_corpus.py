@@ -55,7 +55,11 @@ def test_chunks_know_their_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.jsonl", b'{"_id": "d", "text": "B"}\n{"_id": "d", "text": "C"}\n', ":2: an earlier row has the id 'd' already"),
+        (
+            "a.jsonl",
+            b'{"_id": "d", "text": "B"}\n{"_id": "d", "text": "C"}\n',
+            ":2: an earlier row has the id 'd' already",
+        ),
         ("a.jsonl", b'{"text": "B"}\n', ":1: no id"),
         ("a.jsonl", b'{"_id": "d", "text": 5}\n', ":1: text: expected a text, found 5"),
         ("a.jsonl", b'{"_id": "d", "te\n', ":1: not JSON"),
