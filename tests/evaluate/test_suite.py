@@ -388,3 +388,18 @@ def test_documents_that_are_texts_are_no_ids() -> None:
     assert [line for line in report.warnings if line.startswith("mrr: ") and line.endswith("give relevant_ids")]
     data = {"queries": ["Fog?"], "relevant_ids": [["fog"]]}
     assert evaluate_system(lambda query, k: ["fog"], data, ["mrr"]).warnings == []
+
+
+def test_a_cluster_widens_the_intervals_of_a_system() -> None:
+    """Estimates are pooled once, with the clusters: as evaluate_rag pools the same answers."""
+    rows = [
+        {"id": str(n), "question": f"q{n}", "reference": "a", "tags": {"doc": str(n // 5), "half": str(n % 2)}}
+        for n in range(50)
+    ]
+    answers = {f"q{n}": "a" if (n // 5) % 2 else "b" for n in range(50)}
+    options = {"metrics": ["token_f1"], "cluster": "doc", "by": "half"}
+    found = evaluate_system(lambda query, k: {"answer": answers[query], "ids": ["d"]}, rows, **options)
+    known = steelyard.evaluate_rag([{**row, "response": answers[str(row["question"])]} for row in rows], **options)
+    assert found.estimates == known.estimates
+    assert found.slices == known.slices
+    assert found.estimates["token_f1"].low == pytest.approx(0.1)

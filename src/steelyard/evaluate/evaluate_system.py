@@ -20,9 +20,8 @@ from ..io.ir_datasets import collection_name
 from ..io.samples import read_samples
 from ..metrics.registry import Metric
 from ..models.budget import SharedBudget
-from ..models.ledger import MEMORY, Ledger
+from ..models.ledger import Ledger
 from ..models.run_options import RunOptions
-from ..reports.estimates import clusters_of, pool_report
 from ..reports.provenance import DatasetNote, stamp
 from ..reports.report import Report
 from ..stats.pooling import Column
@@ -31,7 +30,6 @@ from ..systems.call_pool import CallPolicy
 from ..systems.collect import CollectedOutputs, collect
 from ..systems.llm_answerer import LLMAnswerer
 from ..systems.output_cache import OutputCache
-from .evaluate_samples import evaluate_rag
 from .scorer import Scorer
 
 if TYPE_CHECKING:
@@ -112,8 +110,27 @@ def evaluate_system(
         else list(_listed(metrics))
     )
     allowance = SharedBudget(budget, max_calls) if allowance is None else allowance
-    check_metrics(wanted, judge=judge, embedder=embedder, thresholds=thresholds, budget=allowance.budget)
     tally = PartProgress(progress)
+    scorer = Scorer(
+        wanted,
+        judge=judge,
+        embedder=embedder,
+        thresholds=thresholds,
+        by=by,
+        cluster=cluster,
+        options=RunOptions(
+            concurrency=concurrency,
+            repeats=repeats,
+            budget=allowance.budget,
+            max_calls=allowance.max_calls,
+            ledger=ledger,
+            offline=offline,
+            confidence=confidence,
+            seed=seed,
+            progress=tally,
+        ),
+    )
+    scorer.check()
     own_ledger = Ledger(ledger) if identity is not None else None
     keeping = None if own_ledger is None or identity is None else OutputCache(own_ledger, identity, offline=offline)
     try:
@@ -135,29 +152,13 @@ def evaluate_system(
     tally.next_part()
     allowance.spend(_paid(collected, system, answerer))
     scoring = time.time()
-    report = score_collected(
-        collected,
-        wanted,
-        judge=judge,
-        embedder=embedder,
-        thresholds=thresholds,
-        ledger=ledger,
-        concurrency=concurrency,
-        repeats=repeats,
-        budget=allowance.budget,
-        max_calls=allowance.max_calls,
-        offline=offline,
-        confidence=confidence,
-        seed=seed,
-        progress=tally,
-    )
+    report = score_collected(collected, scorer, allowance)
     seconds = time.time() - scoring
     allowance.spend(report.usage)
     report.warnings += _without_ids(report)
     report.system, report.dataset = name or name_of(system), asked_of.note
     report.policy = {**report.policy, "k": k}
-    report.slices = {}
-    pool_report(report, by=by, clusters=clusters_of(report, cluster), confidence=confidence, seed=seed)
+    scorer.pool(report)
     stages = {stage: one.plain() for stage, one in collected.stages.items()}
     stages["score"] = {
         "calls": report.usage.calls,
@@ -196,24 +197,11 @@ def aevaluate_system(system: object, dataset: object, **options: object) -> Awai
     return asyncio.to_thread(evaluate_system, system, dataset, **options)  # type: ignore[arg-type]
 
 
-def check_metrics(
-    metrics: Sequence[object],
-    *,
-    judge: LLMJudge | str | None,
-    embedder: Embedder | str | None,
-    thresholds: Mapping[str, float] | None = None,
-    budget: float | None = None,
-) -> None:
-    """InputError if the metrics cannot be measured at all, before the first call of a system."""
-    options = RunOptions(ledger=MEMORY, budget=budget)
-    Scorer(metrics, judge=judge, embedder=embedder, thresholds=thresholds, options=options).check()
-
-
-def score_collected(collected: CollectedOutputs, metrics: Sequence[object], **options: object) -> Report:
-    """Score the samples that a system did not fail on; the others are failed in every column, and it is not pooled."""
+def score_collected(collected: CollectedOutputs, scorer: Scorer, allowance: SharedBudget | None = None) -> Report:
+    """Score the samples that a system did not fail on; the others are failed in every column. It is not pooled."""
     good = [row for row in range(len(collected.samples)) if row not in collected.failed]
     rows = good or list(range(len(collected.samples)))
-    report = evaluate_rag([collected.samples[row] for row in rows], metrics=metrics, **options)  # type: ignore[arg-type]
+    report = scorer.score([collected.samples[row] for row in rows], allowance=allowance)
     where = {row: at for at, row in enumerate(rows)}
     report.ids = [sample.id for sample in collected.samples]
     report.samples = list(collected.samples)

@@ -35,6 +35,7 @@ from ..stats.pooling import Column, estimate
 from .plan import Plan, absent, plan_of
 
 if TYPE_CHECKING:
+    from ..models.budget import SharedBudget
     from ..models.embedder import Embedder
     from ..models.judge import LLMJudge
     from .judged_scorer import JudgedScorer
@@ -114,13 +115,16 @@ class Scorer:
         self.pool(report)
         return report
 
-    def score(self, samples: Sequence[Sample], *, name: str = "", dataset: str = "") -> Report:
+    def score(
+        self, samples: Sequence[Sample], *, name: str = "", dataset: str = "", allowance: SharedBudget | None = None
+    ) -> Report:
         """The report of ``run`` without its estimates (but for those of batch metrics): a caller may change its
-        columns before ``pool``."""
+        columns before ``pool``. ``allowance`` is what the run may spend (default: the limits of the options)."""
         started = time.time()
         rows = check_samples(samples)
         judged_scorer = self.judged_scorer if self.judged else None
-        report = self.unpooled(rows, self.columns(rows, judged_scorer), name=name, dataset=dataset)
+        columns = self.columns(rows, judged_scorer, allowance=allowance)
+        report = self.unpooled(rows, columns, name=name, dataset=dataset)
         if judged_scorer is not None:
             report.usage, report.warnings = judged_scorer.usage, judged_scorer.warnings
             report.run["ledger"] = judged_scorer.ledger
@@ -148,7 +152,9 @@ class Scorer:
             if one.label in rates and _note(one, self.limits).threshold is None:
                 raise InputError(f"a pass rate for {one.label} needs its threshold: --threshold {one.label}=…")
 
-    def columns(self, rows: Sequence[Sample], judged_scorer: JudgedScorer | None) -> dict[str, Column]:
+    def columns(
+        self, rows: Sequence[Sample], judged_scorer: JudgedScorer | None, *, allowance: SharedBudget | None = None
+    ) -> dict[str, Column]:
         """The cells of all metrics that score one sample at a time; without an engine, those that need none."""
         judged = self.judged
         alone = [one for one in self.requested if one.metric.kind != "ranking" and one not in judged]
@@ -158,7 +164,7 @@ class Scorer:
             for one in alone:
                 _score(one, rows, block, columns[one.label], strict=self.options.strict)
         if judged_scorer is not None and judged:
-            columns |= judged_scorer.columns(judged, rows)
+            columns |= judged_scorer.columns(judged, rows, allowance=allowance)
         return columns
 
     def report(self, rows: list[Sample], columns: Mapping[str, Column], *, name: str, dataset: str) -> Report:

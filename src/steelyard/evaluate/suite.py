@@ -16,6 +16,7 @@ from ..core.records import Json, Sample
 from ..datasets.dataset import Dataset
 from ..metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
 from ..models.ledger import Ledger
+from ..models.run_options import RunOptions
 from ..reports.estimates import pool_report
 from ..reports.provenance import DatasetNote, MetricNote, stamp
 from ..reports.report import Report
@@ -26,6 +27,7 @@ from ..systems.output_cache import OutputCache
 from ..systems.protocols import Answerer, RetrievalSystem
 from .answer_judge import MEASURES
 from .evaluate_system import score_collected
+from .scorer import Scorer
 
 if TYPE_CHECKING:
     from ..models.embedder import Embedder
@@ -128,7 +130,7 @@ class BenchmarkSuite:
     def _rankings(self, collected: CollectedOutputs) -> Report:
         """The report with the ranking metrics, not yet pooled."""
         labels = [f"precision@{self.k}", f"recall@{self.k}", "mrr", f"ndcg@{self.k}"]
-        report = score_collected(collected, labels)
+        report = score_collected(collected, Scorer(labels))
         report.kind, report.k_values = "suite", (self.k,)
         report.dataset = DatasetNote(self.dataset.name, self.dataset.version, self.dataset.digest)
         report.notes = {label: replace(note, threshold=None) for label, note in report.notes.items()}
@@ -178,7 +180,8 @@ class BenchmarkSuite:
     ) -> None:
         """Columns of a language model."""
         started = time.time()
-        judged = score_collected(collected, list(MEASURES.values()), judge=judge, embedder=embedder, ledger=self.ledger)
+        scorer = Scorer(list(MEASURES.values()), judge=judge, embedder=embedder, options=RunOptions(ledger=self.ledger))
+        judged = score_collected(collected, scorer)
         for name, label in MEASURES.items():
             report.columns[name] = judged.columns[label]
             report.notes[name] = judged.notes[label]
