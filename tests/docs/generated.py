@@ -82,7 +82,8 @@ def architecture() -> str:
 
 def _sentence(room: str) -> str:
     text = (SOURCE / room / "__init__.py").read_text(encoding="utf-8")
-    return " ".join((ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0].split())
+    first = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    return " ".join(first.split()).replace("``", "`")
 
 
 GENERATED: dict[str, Callable[[], str]] = {"metrics.md": metrics, "cli.md": cli, "architecture.md": architecture}
