@@ -1,8 +1,7 @@
-"""The pytest plugin: a quality gate as a test.
+"""The pytest plugin: quality gates in tests.
 
-``assert_quality(report, {"faithfulness": 0.8})`` fails with every rule and the worst samples with their reasons;
-``--steelyard-baseline report.json`` makes it compare with a saved report too. The ``steelyard`` fixture is the
-library.
+``assert_quality(report, {"faithfulness": 0.8})`` fails with every failed rule and the worst samples with their reasons.
+``--steelyard-baseline report.json`` also compares with a saved report. The ``steelyard`` fixture returns the library.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ WORST = 10
 
 
 class AssertQuality(Protocol):
-    """What the ``assert_quality`` fixture is: a function that returns nothing or fails the test."""
+    """Type of the ``assert_quality`` fixture: a function that returns nothing or fails the test."""
 
     def __call__(
         self,
@@ -34,7 +33,7 @@ class AssertQuality(Protocol):
         tolerance: float = 0.01,
         significant: bool = False,
     ) -> None:
-        """Hold a report against thresholds, shares of passed samples, failures, and the baseline if one is given."""
+        """Check thresholds, pass rates and the share of failures, and compare with the baseline if one is given."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,13 +43,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--steelyard-baseline",
         metavar="REPORT",
         default=None,
-        help="a saved report (file, folder, or latest:TAG of the store) that assert_quality compares with",
+        help="saved report (file, folder or latest:TAG) that assert_quality compares with",
     )
 
 
 @pytest.fixture
 def steelyard() -> ModuleType:
-    """The library, for tests that weigh something."""
+    """Return the library, for tests that evaluate a system."""
     import steelyard as library
 
     return library
@@ -58,12 +57,12 @@ def steelyard() -> ModuleType:
 
 @pytest.fixture
 def assert_quality(request: pytest.FixtureRequest) -> AssertQuality:
-    """``assert_quality(report, {"faithfulness": 0.8})``."""
+    """Return ``assert_quality``, as in ``assert_quality(report, {"faithfulness": 0.8})``."""
     return gate(request.config.getoption("--steelyard-baseline"))
 
 
 def gate(baseline: str | None = None) -> AssertQuality:
-    """The assertion itself, for use without the fixture."""
+    """Return the assertion, for use without the fixture."""
 
     def assert_quality(
         report: Report,
@@ -99,7 +98,7 @@ def gate(baseline: str | None = None) -> AssertQuality:
 
 
 def worst(report: Report, label: str) -> list[str]:
-    """The lowest scores of a metric (the highest where lower is better), one line each with its evidence in short."""
+    """List the worst scores of a metric (the highest if lower is better), one line each with a short reason."""
     column = label_of(report, label)
     note = report.notes[column]
     scored = [

@@ -173,7 +173,7 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["eval", "rows.jsonl", "-m", "rouge_n(n=0)"], "rouge_n(n=0): expected a whole number of at least 1"),
         (["eval", "rows.jsonl", "-m", "rubric(scale=5-1)", "--judge", "http://127.0.0.1:9/v1#m"], "expected min-max"),
         (["compare", "qrels", "run"], "not JSON"),
-        (["history", "em"], "no report is stored"),
+        (["history", "em"], "no stored report"),
         (["metrics", "no_such"], "unknown metric"),
         (["frobnicate"], "No such command"),
     ],
@@ -296,4 +296,4 @@ def test_a_history_of_two_ways_says_so(files: Path, capsys: pytest.CaptureFixtur
     for judge in (None, script(lambda ask: example_of(ask.shape))):
         Store(".steelyard/runs").keep(evaluate_rag(rows, metrics=["context_recall"], judge=judge, ledger=":memory:"))
     code, out, _ = run(capsys, "history", "context_recall")
-    assert (code, "measure it in different ways: judged, lexical" in out) == (0, True)
+    assert (code, "computed the metric in different ways: judged, lexical" in out) == (0, True)

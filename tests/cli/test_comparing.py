@@ -206,7 +206,7 @@ def test_broken_reports_are_one_line(
         (("compare", "good", "bad", "--by", "kind"), "no sample has the tag 'kind'"),
         (("compare", "good", "bad", "--cluster", "kind"), "no sample has the tag 'kind'"),
         (("compare", "good", "bad", "--metric-tolerance", "f1=0.1"), "a tolerance for 'f1'"),
-        (("history", "em"), "no report is stored in .steelyard/runs"),
+        (("history", "em"), "no stored report in .steelyard/runs"),
         (("calibrate", "good", "l.csv", "--scale", "5"), "--scale 5: expected the lowest and the highest rating"),
         (("calibrate", "good", "l.csv", "--scale", "5-1"), "expected the lowest and the highest rating, found 5 and 1"),
         (("calibrate", "good", "l.csv", "--threshold", "7"), "threshold 7 for em: must be in [0, 1]"),
@@ -291,7 +291,7 @@ def test_a_comparison_does_not_overwrite_its_reports(files: Path, capsys: pytest
     before = (files / out).read_bytes()
     code, shown, err = run(capsys, "compare", "good", "bad", "--out", out)
     assert (code, shown, len(err.splitlines())) == (1, "", 1)
-    assert "--out is one of the compared reports" in err
+    assert "--out would overwrite a compared report" in err
     assert (files / out).read_bytes() == before
 
 

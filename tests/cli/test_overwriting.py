@@ -53,7 +53,9 @@ def test_a_set_is_replaced_by_its_own_job_alone(files: Path, capsys: pytest.Capt
 def test_converting_does_not_replace(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that holds something stays, a blank one does not matter; a folder that is a set stays too."""
     (files / "mine.csv").write_text("id\nx\n")
-    assert "mine.csv: the file exists: add --overwrite" in refused(capsys, "convert", "rows.jsonl", "mine.csv")
+    assert "mine.csv: the file exists: overwrite it with --overwrite" in refused(
+        capsys, "convert", "rows.jsonl", "mine.csv"
+    )
     assert (files / "mine.csv").read_text() == "id\nx\n"
     assert invoke(["convert", "rows.jsonl", "mine.csv", "--overwrite"]) == 0
     (files / "blank.csv").touch()

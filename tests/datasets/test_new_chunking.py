@@ -186,7 +186,7 @@ def test_from_the_command_line(then: Chunked, now: Chunked, tmp_path: Path, caps
     assert " split, 0 gone" in printed
     assert "coverage: " in printed
     assert invoke(["check", files[0], "--corpus", files[1], "--old-corpus", files[2], "--repair", files[3]]) == 0
-    assert "0 left as they were" in capsys.readouterr().out
+    assert "0 unchanged" in capsys.readouterr().out
     assert invoke(["check", files[3], "--corpus", files[1]]) == 0
     assert len(read_samples(files[3])) == len(then.samples)
     assert invoke(["check", files[0], "--old-corpus", files[1]]) == 1

@@ -243,7 +243,7 @@ def test_a_sheet_that_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest
     assert invoke(["label", str(tmp_path), "--out", str(out), "-n", "5"]) == 0
     before = out.read_bytes()
     assert invoke(["label", str(tmp_path), "--out", str(out), "-n", "9"]) == 1
-    assert "the sheet exists: --interactive resumes it" in capsys.readouterr().err
+    assert "the sheet exists: resume it with --interactive" in capsys.readouterr().err
     assert out.read_bytes() == before
     assert len(np.unique([one.sample for one in read_labels(out)])) == 5
 

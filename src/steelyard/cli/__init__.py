@@ -1,4 +1,4 @@
-"""The command line. Each verb is a module; what is heavy is imported when the verb runs."""
+"""The command line, with one file per command."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ from ..core.errors import SteelyardError
 from ..core.records import COMMAND
 from .app import app
 
+# Each command imports its libraries inside its function, so that `steelyard --help` starts quickly.
+
 VERBS = (
     "demo", "rank", "eval", "run", "merge", "compare", "show", "history", "metrics", "check", "convert",
     "synth", "review", "calibrate", "label", "agreement", "drift", "prefer",
 )  # fmt: skip
-"""The modules of the verbs; importing one adds its verb. Help lists them in this order."""
+"""The modules of the commands, in the order of the help. Importing a module registers its command."""
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; a user's mistake ends in one line on standard error, never in a traceback."""
+    """Run the command line and exit; an error of the user prints one line on standard error, never a traceback."""
     sys.exit(invoke(args))
 
 
 def invoke(args: list[str] | None = None) -> int:
-    """The exit code of one command."""
+    """Run one command and return its exit code."""
     for verb in VERBS:
         import_module(f".{verb}", __package__)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     given = sys.argv[1:] if args is None else args
-    asked, shown = COMMAND.set(command_line(given)), warnings.formatwarning
-    warnings.formatwarning = _remark
+    command_token, previous_format = COMMAND.set(command_line(given)), warnings.formatwarning
+    warnings.formatwarning = _format_warning
     try:
         return app(given or ["--help"], standalone_mode=False) or 0
     except SteelyardError as error:
@@ -61,17 +63,17 @@ def invoke(args: list[str] | None = None) -> int:
         print(f"steelyard: {place}{(error.strerror or str(error)).lower()}", file=sys.stderr)
         return 1
     finally:
-        COMMAND.reset(asked)
-        warnings.formatwarning = shown
+        COMMAND.reset(command_token)
+        warnings.formatwarning = previous_format
 
 
-def _remark(message: Warning | str, *_: object, **__: object) -> str:
-    """A warning as one line for people, without the place in our code that gave it."""
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
+    """Format a warning as one line, without the source location that Python adds."""
     return f"steelyard: warning: {' '.join(str(message).split())}\n"
 
 
 def command_line(args: list[str]) -> str:
-    """The command as it can be typed again, without what stands before an @ in an address: that may be a password.
+    """Return the command as a shell line; the part of an address before ``@`` is removed, as it may be a password.
 
     >>> command_line(["eval", "my data.jsonl", "--judge", "http://ann:pw@host/v1#m"])
     "steelyard eval 'my data.jsonl' --judge 'http://…@host/v1#m'"

@@ -1,4 +1,4 @@
-"""``steelyard agreement``: metrics beside the labels of people."""
+"""``steelyard agreement``: agreement of metrics with human labels."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ HEAD = ("pack", "slice", "label", "metric", "n", "good", "AUC", "balanced accura
 
 @app.command("agreement")
 def agreement(
-    packs: Annotated[list[Path], typer.Argument(help="Samples with human labels in the field human.")],
+    packs: Annotated[list[Path], typer.Argument(help="Samples with human labels in a field named human.")],
     metrics: Metrics = None,
-    label: Annotated[str | None, typer.Option(help="Label to compare with (default: all labels of the pack).")] = None,
-    by: Annotated[
-        list[str] | None, typer.Option("--by", help="Field to slice by, such as split or meta.model.")
+    label: Annotated[
+        str | None, typer.Option(help="Compare with this label (default: every label of the file).")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Values at or above this count as good.")] = 0.5,
-    embedder: Annotated[str | None, typer.Option(help="local, openai:MODEL or http://host/v1#model.")] = None,
-    output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Slice by this tag, such as split or meta.model.")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="A value of at least this counts as good.")] = 0.5,
+    embedder: Annotated[str | None, typer.Option(help="Embedder: local, openai:MODEL or http://host/v1#model.")] = None,
+    output_format: Annotated[str, typer.Option("--format", help="Output: table, md or json.")] = "table",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
 ) -> None:
-    """How far metrics agree with people, on answers that people have labelled.
+    """Measure how well metrics agree with human labels.
 
-    Prints the area under the ROC curve, balanced accuracy at the threshold and the rank correlation, with intervals.
+    Prints the area under the ROC curve, the balanced accuracy at the threshold and the rank correlation with the
+    labels, each with an interval. Exit codes: 0 success, 1 error.
     """
     import msgspec
 
     from ..judges.metric_agreement import agree
 
     check_format(output_format, FORMATS)
-    found = [
+    results = [
         row
         for pack in packs
         for row in agree(
@@ -56,13 +59,13 @@ def agreement(
         )
     ]
     if output_format == "json":
-        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        print(msgspec.json.format(msgspec.json.encode(results), indent=2).decode())
     else:
-        print(shown(found, markdown=output_format == "md"))
+        print(agreement_table(results, markdown=output_format == "md"))
 
 
-def shown(found: list[PackAgreement], *, markdown: bool = False) -> str:
-    """The figures as a table, in columns or in Markdown."""
+def agreement_table(results: list[PackAgreement], *, markdown: bool = False) -> str:
+    """Format the results as a table in aligned columns or in Markdown."""
     from ..render.table import number, with_way
 
     def measure(one: object) -> str:
@@ -82,7 +85,7 @@ def shown(found: list[PackAgreement], *, markdown: bool = False) -> str:
             measure(one.balanced),
             measure(one.rank),
         )
-        for one in found
+        for one in results
     ]
     if markdown:
         lines = [HEAD, tuple("---" for _ in HEAD), *rows]

@@ -1,4 +1,4 @@
-"""The application to which every verb adds itself."""
+"""The Typer application in which every command registers itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def version(show_version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def version(show_version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     """Evaluate retrieval and RAG systems."""
     if show_version:
         from ..core.version import VERSION

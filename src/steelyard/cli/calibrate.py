@@ -1,4 +1,4 @@
-"""``steelyard calibrate``, ``label`` and ``drift``: whether a judge can be trusted."""
+"""``steelyard calibrate``: agreement of a judge with human labels, and corrected estimates."""
 
 from __future__ import annotations
 
@@ -16,48 +16,53 @@ FORMATS = ("table", "md", "json")
 
 @app.command("calibrate")
 def calibrate(
-    report: Annotated[str, typer.Argument(help="Report with the scores of the judge: a file, a folder or latest:TAG.")],
-    labels: Annotated[list[Path], typer.Argument(help="Human labels: CSV, JSONL or Parquet; one file per person.")],
-    metric: Annotated[str | None, typer.Option("--metric", "-m", help="Metric that the labels refer to.")] = None,
+    report: Annotated[str, typer.Argument(help="Report with the judge's scores: a file, its folder or latest:TAG.")],
+    labels: Annotated[
+        list[Path], typer.Argument(help="Files of human labels (CSV, JSONL, Parquet), one per annotator.")
+    ],
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="The metric that was labelled.")] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="Report of a second system; the difference is corrected too.")
+        str | None, typer.Option("--baseline", help="Report of a second system, to correct the difference too.")
     ] = None,
     baseline_labels: Annotated[
         list[Path] | None, typer.Option("--baseline-labels", help="Labels of the second system; repeatable.")
     ] = None,
-    threshold: Annotated[float | None, typer.Option(help="Values at or above this pass.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="A value of at least this passes.")] = None,
     scale: Annotated[str | None, typer.Option(help="Range of the human ratings, such as 1-5.")] = None,
     by: By = None,
     cluster: Annotated[
         str | None, typer.Option(help="Keep samples that share this tag together when resampling.")
     ] = None,
-    random: Annotated[bool, typer.Option("--random", help="The labelled samples are a random sample.")] = False,
-    output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Also write the output to this file.")] = None,
+    random: Annotated[bool, typer.Option("--random", help="The labelled samples are a random sample of all.")] = False,
+    output_format: Annotated[str, typer.Option("--format", help="Output: table, md or json.")] = "table",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the output to this file too.")] = None,
     store: StoreAt = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """How far a judge agrees with people, and what people would say of all samples.
+    """Compare a judge with human labels.
 
-    Labels have a sample, a value and a metric (columns sample or id, value or label, metric), as `steelyard label`
-    writes them.
+    The command measures their agreement and corrects the judge's estimates for all samples.
+    Each label has a sample, a value and a metric (columns sample or id, value or label, metric), as `steelyard label`
+    writes them. Exit codes: 0 success, 1 error.
     """
     from ..judges.annotations import read_labels
-    from ..judges.calibrate import calibrate as weigh
+    from ..judges.calibrate import calibrate as calibrate_report
     from ..render import calibration as render
     from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
     check_apart(out, [report, *labels, *([] if baseline is None else [baseline]), *(baseline_labels or ())])
-    span = scale_of(scale)
-    found = weigh(
+    rating_range = scale_of(scale)
+    calibration = calibrate_report(
         report_at(report, store=store or DEFAULT),
-        read_labels(labels, scale=span, encoding=encoding),
+        read_labels(labels, scale=rating_range, encoding=encoding),
         metric=metric,
         baseline=None if baseline is None else report_at(baseline, store=store or DEFAULT),
-        baseline_labels=read_labels(baseline_labels, scale=span, encoding=encoding) if baseline_labels else None,
+        baseline_labels=read_labels(baseline_labels, scale=rating_range, encoding=encoding)
+        if baseline_labels
+        else None,
         threshold=threshold,
         by=by,
         cluster=cluster,
@@ -65,8 +70,8 @@ def calibrate(
         confidence=confidence,
         seed=seed,
     )
-    made = {"table": render.text, "md": render.markdown, "json": render.as_json}[output_format](found)
-    print(made.rstrip("\n"))
+    output = {"table": render.text, "md": render.markdown, "json": render.as_json}[output_format](calibration)
+    print(output.rstrip("\n"))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
+        out.write_text(output.rstrip("\n") + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``steelyard check`` and ``steelyard convert``: files before and between evaluations."""
+"""``steelyard check``: validation of input files, and of labels against a changed corpus."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 @app.command("check")
 def check(
-    paths: Annotated[list[Path], typer.Argument(help="Samples, datasets, qrels, runs or BEIR folders.")],
-    corpus: Annotated[Path | None, typer.Option(help="Corpus to check the labels against.")] = None,
-    old_corpus: Annotated[
-        Path | None, typer.Option(help="Corpus for which the labels were made, if it has changed since.")
-    ] = None,
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders: samples, datasets, qrels, runs, BEIR.")],
+    corpus: Annotated[Path | None, typer.Option(help="Check that the labels are valid for this corpus.")] = None,
+    old_corpus: Annotated[Path | None, typer.Option(help="The corpus for which the labels were made.")] = None,
     repair: Annotated[
         Path | None, typer.Option(help="Write the set with updated labels to this file or folder.")
     ] = None,
@@ -29,21 +27,21 @@ def check(
     field: Fields = None,
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Look for everything that is wrong with files, all at once, each with its line.
+    """Check input files, and print every problem with its line.
 
-    With --corpus every label (document, chunk or span) is valid, moved, merged, split or gone, and --repair re-anchors
-    what is certain. Exit code 1 where there is a problem left.
+    With `--corpus`, the command reports each label (document, chunk or span) as valid, moved, merged, split or gone.
+    `--repair` updates unambiguous labels. Exits with 1 if problems remain, else with 0.
     """
     from ..core.wording import pluralize
-    from ..datasets.check_file import check as look
+    from ..datasets.check_file import check as check_file
 
     if corpus is None and (old_corpus is not None or repair is not None):
         raise InputError("--old-corpus and --repair need --corpus")
     if repair is not None:
         check_free(repair, overwrite=overwrite)
-    wrong = 0
+    problems = 0
     for path in _with_samples(paths):
-        found = look(path, fields=pairs(field, "--field") or None, encoding=encoding)
+        found = check_file(path, fields=pairs(field, "--field") or None, encoding=encoding)
         for problem in found.problems:
             print(problem)
         for warning in found.warnings:
@@ -51,26 +49,29 @@ def check(
         if found.more:
             print(f"{path}: and {pluralize(found.more, 'more problem')}")
         print(f"{path}: {found.kind}, {pluralize(found.rows, 'row')}, {pluralize(found.total, 'problem')}")
-        wrong += found.total
-    if corpus is not None and not wrong:
-        wrong = _against(paths, corpus, old_corpus, repair, pairs(field, "--field") or None, encoding)
-    return 1 if wrong else 0
+        problems += found.total
+    if corpus is not None and not problems:
+        problems = _check_against_corpus(
+            paths, corpus, old_corpus, repair, fields=pairs(field, "--field") or None, encoding=encoding
+        )
+    return 1 if problems else 0
 
 
 def _with_samples(paths: list[Path]) -> list[Path]:
-    """The paths, and of folders that are sets their samples too."""
+    """Return the paths, and for the folder of a question set also its samples file."""
     return [one for path in paths for one in (path, path / "samples.jsonl") if one is path or one.is_file()]
 
 
-def _against(
+def _check_against_corpus(
     paths: list[Path],
     corpus: Path,
     old_corpus: Path | None,
     repair: Path | None,
+    *,
     fields: dict[str, str] | None,
     encoding: str,
 ) -> int:
-    """Hold sets against a corpus; how many labels are not valid, or could not be repaired."""
+    """Check the labels of question sets against a corpus; return the number of labels that are not valid at the end."""
     from ..core.wording import pluralize
     from ..datasets.check_against_corpus import check_against_corpus
     from ..datasets.convert import write_contents
@@ -80,35 +81,32 @@ def _against(
     from ..datasets.set_folder import write_set
 
     if repair is not None and len(paths) > 1:
-        raise InputError("--repair writes one set: give one path")
-    now, then = (
-        read_corpus(corpus, encoding=encoding),
-        None if old_corpus is None else read_corpus(old_corpus, encoding=encoding),
-    )
-    wrong = 0
+        raise InputError("--repair writes one question set: give one path")
+    current = read_corpus(corpus, encoding=encoding)
+    previous = None if old_corpus is None else read_corpus(old_corpus, encoding=encoding)
+    invalid = 0
     for path in paths:
-        contents = _labelled(path, fields, encoding)
-        found = check_against_corpus(contents.samples, now, then)
-        print("\n".join([*now.notes, *found.lines()]))
-        wrong += len(found.invalid)
+        contents = _read_contents(path, fields, encoding)
+        found = check_against_corpus(contents.samples, current, previous)
+        print("\n".join([*current.notes, *found.lines()]))
+        invalid += len(found.invalid)
         if repair is not None:
             contents.samples, left = repair_labels(contents.samples, found.labels)
             if (old := contents.dataset) is not None:
                 queries = [EvalQuery.of(sample) for sample in contents.samples]
-                contents.dataset = Dataset(old.name, old.version, queries, corpus=now.texts if old.corpus else None)
+                contents.dataset = Dataset(old.name, old.version, queries, corpus=current.texts if old.corpus else None)
             lost = write_contents(repair, contents) if repair.suffix else []
             if not repair.suffix:
-                write_set(repair, contents.samples, now)
-            mended = pluralize(len(found.invalid) - len(left), "label")
-            said = "it was" if len(left) == 1 else "they were"
-            print(f"wrote {repair}: {mended} re-anchored, {len(left)} left as {said}")
-            print("\n".join(f"not written: {line}" for line in lost), end="\n" if lost else "")
-            wrong = len(left)
-    return wrong
+                write_set(repair, contents.samples, current)
+            updated = pluralize(len(found.invalid) - len(left), "label")
+            print(f"wrote {repair}: {updated} updated, {len(left)} unchanged")
+            print("\n".join(f"not converted: {line}" for line in lost), end="\n" if lost else "")
+            invalid = len(left)
+    return invalid
 
 
-def _labelled(path: Path, fields: dict[str, str] | None, encoding: str) -> Contents:
-    """What a set holds, in whatever format: samples, a dataset, qrels, a folder."""
+def _read_contents(path: Path, fields: dict[str, str] | None, encoding: str) -> Contents:
+    """Read a question set from samples, a dataset, qrels or a folder."""
     from ..datasets.convert import Contents, read_contents
     from ..evaluate.evaluate_system import read_set
 

@@ -1,4 +1,4 @@
-"""``steelyard compare``: the gate."""
+"""``steelyard compare``: comparison of two reports, as a gate for a pipeline."""
 
 from __future__ import annotations
 
@@ -24,41 +24,49 @@ def compare(
     baseline: Annotated[str, typer.Argument(help="Baseline report: a file, a folder or latest:TAG.")],
     current: Annotated[str, typer.Argument(help="Current report: a file, a folder or latest:TAG.")],
     tolerance: Annotated[
-        float, typer.Option(help="A drop larger than this is a regression, even if not significant.")
+        float, typer.Option(help="A drop of more than this is a regression, even if not significant.")
     ] = 0.01,
     per_metric: Annotated[
-        list[str] | None, typer.Option("--metric-tolerance", help="METRIC=VALUE; repeatable.")
+        list[str] | None,
+        typer.Option("--metric-tolerance", help="METRIC=VALUE: tolerance of one metric; may be repeated."),
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Compare only these metrics.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", "-m", help="Compare only this metric; may be repeated.")
+    ] = None,
     significant: Annotated[
-        bool, typer.Option("--significant", help="A regression must exceed the tolerance and be significant.")
+        bool, typer.Option("--significant", help="A drop must also be significant to be a regression.")
     ] = False,
-    alpha: Annotated[float, typer.Option(help="Significance level after Holm's correction.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Significance level, after Holm's adjustment.")] = 0.05,
     by: By = None,
     cluster: Annotated[str | None, typer.Option(help="Keep rows that share this tag together when resampling.")] = None,
-    max_failed: Annotated[float, typer.Option(help="Share of samples that may fail, for each metric.")] = 0.0,
-    output_format: Annotated[str, typer.Option("--format", help="table, md, json, junit, github or html.")] = "table",
+    max_failed: Annotated[float, typer.Option(help="Largest share of failed samples per metric.")] = 0.0,
+    output_format: Annotated[
+        str, typer.Option("--format", help="Output: table, md, json, junit, github or html.")
+    ] = "table",
     out: Annotated[
-        Path | None, typer.Option("--out", help="Also write the output to this file; HTML is written only there.")
+        Path | None, typer.Option("--out", help="Write the output to this file too (--format html: only to it).")
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Store for latest:TAG and for the trend on the page.")
+        Path | None, typer.Option("--store", help="Folder of stored reports, for latest:TAG and the trend of the page.")
     ] = None,
-    link: Annotated[str | None, typer.Option(help="With --format md: link to the full comparison.")] = None,
+    link: Annotated[str | None, typer.Option(help="With --format md: address of the full comparison.")] = None,
     seed: Seed = 0,
 ) -> int:
-    """Compare two saved reports. Exit codes: 0 no regression, 2 a regression, 3 not comparable."""
+    """Compare two reports, and fail on a regression.
+
+    Exit codes: 0 no regression, 1 error, 2 a regression, 3 not comparable.
+    """
     from msgspec.structs import replace
 
-    from ..reports.compare import compare as weigh
+    from ..reports.compare import compare as compare_reports
     from ..reports.store import DEFAULT, report_at
 
     check_format(output_format, FORMATS)
     inputs = [Path(one).resolve() for one in (baseline, current)]
     if out is not None and any(out.resolve() in (one, one / "report.json") for one in inputs):
-        raise InputError("--out is one of the compared reports: name another file", path=out)
+        raise InputError("--out would overwrite a compared report: name another file", path=out)
     after, before = (report_at(one, store=store or DEFAULT) for one in (current, baseline))
-    found = weigh(
+    found = compare_reports(
         after,
         before,
         tolerance,
@@ -72,22 +80,22 @@ def compare(
         seed=seed,
     )
     found = replace(found, baseline=before.system or baseline, current=after.system or current)
-    made = rendered(found, after, before, output_format, store=store, link=link).rstrip("\n")
+    output = rendered(found, after, before, output_format, store=store, link=link).rstrip("\n")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(f"{made}\n", encoding="utf-8")
+        out.write_text(f"{output}\n", encoding="utf-8")
     if out is not None and output_format == "html":
         from ..render.comparison import headline
 
-        made = f"{headline(found)}\nwrote {out}"
-    print(made)
+        output = f"{headline(found)}\nwrote {out}"
+    print(output)
     return found.exit_code
 
 
 def rendered(
     found: Comparison, after: Report, before: Report, output_format: str, *, store: Path | None, link: str | None
 ) -> str:
-    """A comparison in one of its formats; the page shows the trend of the runs that are kept, if any are."""
+    """Format a comparison; the HTML page also shows the trend of the stored reports, if there are any."""
     from ..render import comparison as render
 
     if output_format == "html":

@@ -1,40 +1,41 @@
-"""``steelyard convert``: one file format into another."""
+"""``steelyard convert``: conversion between file formats."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .app import app
 from .options import Encoding, Fields, Overwrite, check_free, pairs
 
-if TYPE_CHECKING:
-    pass
-
 
 @app.command("convert")
 def convert(
-    source: Annotated[Path, typer.Argument(help="Source file or folder.")],
-    target: Annotated[Path, typer.Argument(help="Target; its suffix determines the format.")],
+    source: Annotated[Path, typer.Argument(help="File or folder to read.")],
+    target: Annotated[Path, typer.Argument(help="File or folder to write; its suffix selects the format.")],
     source_format: Annotated[
-        str | None, typer.Option("--from", help="Format of the source (default: from its suffix).")
+        str | None, typer.Option("--from", help="Format of the source (default: by its suffix and content).")
     ] = None,
     target_format: Annotated[
-        str | None, typer.Option("--to", help="Format of the target (default: from its suffix).")
+        str | None, typer.Option("--to", help="Format of the target (default: by its suffix).")
     ] = None,
     overwrite: Overwrite = False,
     field: Fields = None,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Change the format of a file, without loss, or with a list of what the target cannot hold."""
-    from ..datasets.convert import convert as change
+    """Convert a file to another format.
+
+    The command lists the fields that the target format cannot hold.
+    Exit codes: 0 success, 1 error.
+    """
+    from ..datasets.convert import convert as convert_file
 
     check_free(target, overwrite=overwrite)
-    lost = change(
+    lost = convert_file(
         source, target, from_=source_format, to=target_format, fields=pairs(field, "--field") or None, encoding=encoding
     )
     print(f"wrote {target}")
     for line in lost:
-        print(f"not written: {line}")
+        print(f"not converted: {line}")

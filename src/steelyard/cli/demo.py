@@ -1,4 +1,4 @@
-"""``steelyard demo``: the whole path on the corpus that ships."""
+"""``steelyard demo``: a complete evaluation of the bundled corpus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ def demo(
         "steelyard-demo"
     ),
 ) -> None:
-    """Weigh two retrievers and their answers on 40 questions about lighthouses. No key, no network."""
+    """Run a complete evaluation on a bundled corpus, offline.
+
+    The demo evaluates two retrievers and their answers on 40 questions about lighthouses. It needs no key and no network.
+    Exit codes: 0 success, 1 error.
+    """
     from ..render.line_up import FOOT, table
     from ..render.table import aligned
     from ..reports.leaderboard import leaderboard
@@ -25,10 +29,10 @@ def demo(
 
     bm25.library()
     print("40 questions on a corpus about lighthouses; two retrievers, one extractive answerer\n")
-    weighed = run(out)
+    evaluated = run(out)
     for heading, reports in (
-        ("rankings", [one.rankings for one in weighed]),
-        ("answers, without a model", [one.answers for one in weighed]),
+        ("rankings", [one.rankings for one in evaluated]),
+        ("answers, without a model", [one.answers for one in evaluated]),
     ):
         print(f"── {heading}", *aligned(table(leaderboard(reports))), "", sep="\n")
     print(FOOT)

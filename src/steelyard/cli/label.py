@@ -1,4 +1,4 @@
-"""``steelyard label``: choose what people should label next."""
+"""``steelyard label``: a sheet of samples for human labels, and labelling in the terminal."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .options import By, Seed, StoreAt, listed, scale_of
 
 @app.command("label")
 def label(
-    report: Annotated[str, typer.Argument(help="Report with the scores of the judge: a file, a folder or latest:TAG.")],
+    report: Annotated[str, typer.Argument(help="Report with the judge's scores: a file, its folder or latest:TAG.")],
     out: Annotated[Path, typer.Option("--out", help="Sheet to write: .csv, .tsv or .jsonl.")] = Path("labels.csv"),
     metric: Annotated[str | None, typer.Option("--metric", "-m", help="Metric to label.")] = None,
-    n: Annotated[int, typer.Option("-n", help="Number of units to label.")] = 100,
-    bins: Annotated[int, typer.Option(help="Number of score strata to draw from.")] = 1,
+    n: Annotated[int, typer.Option("-n", help="Number of samples to label.")] = 100,
+    bins: Annotated[int, typer.Option(help="Number of strata of the score to draw from.")] = 1,
     by: By = None,
-    claims: Annotated[bool, typer.Option("--claims", help="Label claims instead of samples.")] = False,
+    claims: Annotated[bool, typer.Option("--claims", help="Label single claims instead of whole samples.")] = False,
     interactive: Annotated[
-        bool, typer.Option("--interactive", help="Label in the terminal; resumes an existing sheet.")
+        bool, typer.Option("--interactive", help="Label the sheet in this terminal, sample by sample.")
     ] = False,
     annotator: Annotated[str, typer.Option(help="Name of the annotator.")] = "",
     scale: Annotated[str | None, typer.Option(help="Range of the ratings, such as 1-5.")] = None,
     store: StoreAt = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw what to label next, at random or within strata, and write a sheet; with --interactive, label it here.
+    """Draw samples for human labels, and write a sheet to fill in.
 
-    The sheet shows what a person needs and nothing of what the judge said. A sheet that is there already is gone on
-    with by --interactive and never overwritten.
+    Samples are drawn at random or within strata. The sheet does not show the judge's scores. `--interactive` asks for the labels in the terminal and resumes an
+    existing sheet; an existing sheet is never overwritten. Exit codes: 0 success, 1 error.
     """
     from ..core.wording import pluralize
     from ..judges.annotations import Sheet
@@ -44,9 +44,9 @@ def label(
 
     loaded = report_at(report, store=store or DEFAULT)
     column = label_of(loaded, metric or "")
-    span = scale_of(scale)
+    rating_range = scale_of(scale)
     if out.exists() and not interactive:
-        raise InputError("the sheet exists: --interactive resumes it, --out names another file", path=out)
+        raise InputError("the sheet exists: resume it with --interactive, or name another with --out", path=out)
     if out.exists():
         sheet = Sheet.read(out)
     else:
@@ -56,7 +56,7 @@ def label(
         drawn = pluralize(len(draws), "claim" if claims else "sample")
         print(f"wrote {out}: {drawn} to label", file=sys.stderr)
     if interactive:
-        bounds = span or loaded.notes[column].bounds
+        bounds = rating_range or loaded.notes[column].bounds
         given = walk(sheet, {one.id: one for one in loaded.samples}, bounds=bounds, annotator=annotator)
         value = sheet.column("value")
         left = sum(not row.get(value) for row in sheet.rows)

@@ -1,4 +1,4 @@
-"""``steelyard metrics``: the metrics, and the definition of one."""
+"""``steelyard metrics``: the list of metrics, and the definition of one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from .app import app
 
 
 @app.command("metrics")
-def metrics(
-    name: Annotated[str | None, typer.Argument(help="Name of a metric, to print its full definition.")] = None,
-) -> None:
-    """The shelf: every metric with what it needs, or one metric's definition."""
+def metrics(name: Annotated[str | None, typer.Argument(help="Print the definition of this metric.")] = None) -> None:
+    """List all metrics, or print the definition of one.
+
+    The list shows the fields that each metric needs.
+    Exit codes: 0 success, 1 error.
+    """
     from ..render.metric_catalogue import definition, listing
 
     if name is None:

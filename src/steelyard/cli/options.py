@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how ``NAME=VALUE`` is read."""
+"""Options that several commands share, and parsers of their values."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ if TYPE_CHECKING:
     from ..reports.report import Report
 
 Metrics: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--metric", "-m", help="Metric, group or file.py:name; repeatable.")
+    list[str] | None, typer.Option("--metric", "-m", help="Metric, group of metrics or file.py:name; may be repeated.")
 ]
 Out: TypeAlias = Annotated[
     Path | None, typer.Option("--out", help="Write report.json, report.md and report.html to this folder.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed for intervals and tests.")]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Random seed of intervals and tests.")]
 Confidence: TypeAlias = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals.")]
 Encoding: TypeAlias = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
 By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by this tag; repeatable.")]
 Fields: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--field", help="FIELD=COLUMN, such as user_input=question; repeatable.")
+    list[str] | None,
+    typer.Option("--field", help="FIELD=COLUMN: read a field from this column, such as user_input=question."),
 ]
 
 
 Keep: TypeAlias = Annotated[
-    bool, typer.Option("--keep", help="Store the report for history and baselines in .steelyard/runs.")
+    bool, typer.Option("--keep", help="Store the report in .steelyard/runs, for history and as a baseline.")
 ]
-Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
-StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Store the report in this folder.")]
-Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Store the report under this tag, such as a branch name.")]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")]
+StoreAt: TypeAlias = Annotated[Path | None, typer.Option("--store", help="Folder of stored reports.")]
+Tag: TypeAlias = Annotated[str, typer.Option("--tag", help="Store the report under this tag, such as a branch.")]
 
 
 def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None:
-    """Put a report into the store, if any of the three options asks for it."""
+    """Store a report if any of ``--keep``, ``--store`` and ``--tag`` is given."""
     if keep_it or store is not None or tag:
         from ..reports.store import DEFAULT, Store
 
@@ -48,7 +49,7 @@ def keep(report: Report, *, keep_it: bool, store: Path | None, tag: str) -> None
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
-    """InputError where something would be lost that a person may have worked on, unless that is wanted."""
+    """Raise InputError if the output exists and may hold somebody's work, unless ``overwrite`` is set."""
     from ..datasets.set_folder import check_free as check_folder
 
     if overwrite:
@@ -56,11 +57,11 @@ def check_free(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         check_folder(path)
     elif path.is_file() and path.stat().st_size:
-        raise InputError("the file exists: add --overwrite to replace it, or name another file", path=path)
+        raise InputError("the file exists: overwrite it with --overwrite, or name another", path=path)
 
 
 def check_apart(out: Path | None, sources: Iterable[str | Path]) -> None:
-    """InputError if an output would be written over an input: a file, or the folder of a report."""
+    """Raise InputError if the output would overwrite an input file or the folder of an input report."""
     if out is None:
         return
     written = [out, out / "report.json"]
@@ -70,7 +71,7 @@ def check_apart(out: Path | None, sources: Iterable[str | Path]) -> None:
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
-    """``["a=b"]`` as a mapping. The last ``=`` outside brackets divides, so metric names may carry parameters.
+    """Parse ``["a=b"]`` into a mapping, split at the last ``=``, so that names of metrics may hold parameters.
 
     >>> pairs(["ndcg(gain=exponential)@10=0.5"], "--threshold")
     {'ndcg(gain=exponential)@10': '0.5'}
@@ -87,7 +88,7 @@ def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def numbers(given: Sequence[str] | None, option: str) -> dict[str, float]:
-    """The same with numbers for values."""
+    """Parse ``["a=1"]`` into a mapping of numbers."""
     found = {}
     for name, value in pairs(given, option).items():
         try:
@@ -98,7 +99,7 @@ def numbers(given: Sequence[str] | None, option: str) -> dict[str, float]:
 
 
 def listed(given: Sequence[str] | None) -> list[str]:
-    """Names given one by one or several at once: ``-m "ndcg@10 map"`` and ``-m ndcg@10 -m map`` are the same."""
+    """Split repeated options into names: ``-m "ndcg@10 map"`` and ``-m ndcg@10 -m map`` are the same."""
     return [name for text in given or () for name in _split(text)]
 
 
@@ -115,7 +116,7 @@ def _split(text: str) -> list[str]:
 
 
 def scale_of(text: str | None) -> tuple[float, float] | None:
-    """``1-5`` as the lowest and the highest rating.
+    """Parse ``1-5`` into the lowest and the highest rating.
 
     >>> scale_of("1-5")
     (1.0, 5.0)

@@ -1,4 +1,4 @@
-"""``steelyard prefer``: pairs of answers."""
+"""``steelyard prefer``: pairwise comparison of answers by a judge."""
 
 from __future__ import annotations
 
@@ -22,49 +22,48 @@ FORMATS = ("table", "md", "json")
 @app.command("prefer")
 def prefer(
     systems: Annotated[
-        list[Path], typer.Argument(help="Two or more systems: samples, or reports with their samples; paired by id.")
+        list[Path], typer.Argument(help="Samples or reports of two or more systems; samples are paired by id.")
     ],
-    judge: Annotated[str, typer.Option(help="openai:MODEL or http://host/v1#model.")],
+    judge: Annotated[str, typer.Option(help="Judge: openai:MODEL or http://host/v1#model.")],
     field: Fields = None,
     by: By = None,
-    limit: Annotated[int | None, typer.Option(help="Use only this many samples.")] = None,
-    max_failed: Annotated[float, typer.Option(help="Share of pairs that may fail.")] = 0.0,
-    output_format: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
-    out: Annotated[Path | None, typer.Option("--out", help="Also write the full result to this file as JSON.")] = None,
-    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
-    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use cached replies only; a missing reply is an error.")
-    ] = False,
-    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million prompt and completion tokens.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan with its cost and exit.")] = False,
+    limit: Annotated[int | None, typer.Option(help="Use only the first LIMIT samples.")] = None,
+    max_failed: Annotated[float, typer.Option(help="Largest share of failed pairs.")] = 0.0,
+    output_format: Annotated[str, typer.Option("--format", help="Output: table, md or json.")] = "table",
+    out: Annotated[Path | None, typer.Option("--out", help="Write all results to this JSON file too.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Largest number of parallel calls.")] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="File of cached replies.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Make no calls; use cached replies only.")] = False,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million tokens.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its cost, and stop.")] = False,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Which system answers better? A judge is asked about every pair in both orders.
+    """Compare the answers of systems pairwise with a judge.
 
-    Exit codes: 0 good, 1 could not run, 3 too much failed.
+    The judge sees each pair of answers in both orders.
+    Exit codes: 0 success, 1 error, 3 too many pairs failed.
     """
     from ..judges.pairwise import plan_prefer
-    from ..judges.pairwise import prefer as weigh
+    from ..judges.pairwise import prefer as compare_answers
     from ..render import preference as render
 
     check_format(output_format, FORMATS)
     check_range("max_failed", max_failed, 0, 1)
     check_apart(out, systems)
-    read, who = named(systems, pairs(field, "--field"), encoding), priced(judge, price)
+    samples, priced_judge = named(systems, pairs(field, "--field"), encoding), priced(judge, price)
     if dry_run:
-        for (a, b), plan in plan_prefer(read, who, by=listed(by), limit=limit, ledger=ledger).items():
+        for (a, b), plan in plan_prefer(samples, priced_judge, by=listed(by), limit=limit, ledger=ledger).items():
             print(f"{a}, {b}:")
             print_plan(plan)
         return 0
     with Progress() as progress:
-        found = weigh(
-            read,
-            who,
+        found = compare_answers(
+            samples,
+            priced_judge,
             by=listed(by),
             limit=limit,
             concurrency=concurrency,
@@ -84,7 +83,7 @@ def prefer(
 
 
 def named(paths: list[Path], fields: dict[str, str], encoding: str) -> dict[str, list[Sample]]:
-    """The samples of each path under the name of its system, or of its file or folder."""
+    """Read the samples of each path; the key is the name of the system, or of the file or folder."""
     from ..io.samples import read_samples
     from ..reports.report import Report
 
@@ -93,7 +92,7 @@ def named(paths: list[Path], fields: dict[str, str], encoding: str) -> dict[str,
         if path.is_dir() or is_report(path):
             report = Report.load(path / "report.json" if path.is_dir() else path)
             if not report.samples:
-                raise InputError("the report holds no samples", path=path)
+                raise InputError("the report contains no samples", path=path)
             name, samples = report.system or path.stem, report.samples
         else:
             name, samples = path.stem, read_samples(path, fields=fields or None, encoding=encoding)
@@ -104,7 +103,7 @@ def named(paths: list[Path], fields: dict[str, str], encoding: str) -> dict[str,
 
 
 def is_report(path: Path) -> bool:
-    """Whether a file begins as a report of ours does."""
+    """Return whether a file starts like a Steelyard report."""
     from ..io.text_files import peek
 
     return path.suffix == ".json" and b"steelyard-report/" in peek(path, 200)

@@ -1,4 +1,4 @@
-"""Progress on long work: a bar on a terminal, a line every few seconds elsewhere, nothing for quick work."""
+"""Progress of long work: one updated line on a terminal, else a line every few seconds; nothing for quick work."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ def lasting(seconds: float) -> str:
 
 
 class Progress:
-    """A callback for the progress of an engine that writes to standard error: the counts of ``total`` cells."""
+    """Progress display on standard error; an engine calls it with its current counts.
+
+    ``done`` of ``total`` cells, of which ``undefined`` and ``failed``; ``calls`` made and ``cached``; tokens and cost.
+    """
 
     def __init__(self, total: int | None = None) -> None:
         self.total = total
         self.terminal = sys.stderr.isatty()
         self.wrote = False
-        self.unsaid: Count | None = None
+        self.pending: Count | None = None
         self._start()
 
     def _start(self) -> None:
@@ -39,15 +42,15 @@ class Progress:
         self.printed = self.started + QUIET_FOR - EVERY if not self.terminal else 0.0
 
     def __enter__(self) -> Progress:
-        """Start the clock: the time for reading and planning before the work does not count."""
+        """Start the clock, so that time for reading and planning does not count."""
         self._start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.wrote and self.unsaid is not None:
-            self._show(self.unsaid, time.monotonic())
+        if self.wrote and self.pending is not None:
+            self._show(self.pending, time.monotonic())
         if self.wrote and self.terminal:
             print(file=sys.stderr)
 
@@ -55,12 +58,12 @@ class Progress:
         """Show the progress of the work, at most as often as a reader can follow; the last counts are always shown."""
         now = time.monotonic()
         pause = 0.1 if self.terminal else EVERY
-        self.unsaid = count
+        self.pending = count
         if now - self.started >= QUIET_FOR and now - self.printed >= pause:
-            self._show(self.unsaid, now)
+            self._show(self.pending, now)
 
     def _show(self, state: Count, now: float) -> None:
-        self.printed, self.unsaid = now, None
+        self.printed, self.pending = now, None
         line = self.line(state, now - self.started)
         if self.terminal:
             print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""``steelyard review``: a person accepts, edits or rejects the questions of a set."""
+"""``steelyard review``: manual review of a question set."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from .options import Encoding, Overwrite, check_apart, check_free
 
 @app.command("review")
 def review(
-    path: Annotated[Path, typer.Argument(help="Question set: a folder written by synth, or a file of samples.")],
+    path: Annotated[Path, typer.Argument(help="Question set: a folder that synth wrote, or a file of samples.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="File for the accepted items (default: reviewed.jsonl beside the set).")
+        Path | None, typer.Option("--out", help="File for accepted items (default: reviewed.jsonl next to the set).")
     ] = None,
     overwrite: Overwrite = False,
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Look at every item with its source in view: accept, edit or reject. Goes on where it was left.
+    """Review a question set in the terminal.
 
-    Exit codes: 0 all were looked at, 3 some are left.
+    The reviewer accepts, edits or rejects each item, shown next to its source. The same command resumes an unfinished review. Exit codes: 0 all items reviewed, 1 error, 3 some items are left.
     """
     from ..synthesis.review import Review
 
     check_apart(out, [path, path / "samples.jsonl"])
-    begun = Review(path, out=out, encoding=encoding)
-    if not begun.decisions:
-        check_free(begun.out, overwrite=overwrite)
-    with begun as reviewing:
-        left = reviewing.walk(read=_asked, write=print)
-    print(reviewing)
+    session = Review(path, out=out, encoding=encoding)
+    if not session.decisions:
+        check_free(session.out, overwrite=overwrite)
+    with session:
+        left = session.walk(read=_read_line, write=print)
+    print(session)
     return 3 if left else 0
 
 
-def _asked(prompt: str) -> str | None:
-    """A line from the terminal; None at its end."""
+def _read_line(prompt: str) -> str | None:
+    """Read a line from the terminal; None at the end of the input."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline()
     return line.rstrip("\n") if line else None

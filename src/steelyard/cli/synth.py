@@ -1,4 +1,4 @@
-"""``steelyard synth`` and ``steelyard review``: a question set from documents, and a person who looks at it."""
+"""``steelyard synth``: a question set generated from documents."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from .progress import Progress
 @app.command("synth")
 def synth(
     corpus: Annotated[
-        Path,
-        typer.Argument(help="Corpus: a folder of texts, a text, a BEIR folder, a file of rows or ir_datasets:NAME."),
+        Path, typer.Argument(help="Documents: a folder of texts, a text, a BEIR folder, a table or ir_datasets:NAME.")
     ],
-    n: Annotated[int, typer.Option("-n", "--number", help="Number of items.")] = 100,
+    n: Annotated[int, typer.Option("-n", "--number", help="Number of questions.")] = 100,
     out: Annotated[Path, typer.Option("--out", help="Folder for the question set.")] = Path("steelyard-set"),
     overwrite: Overwrite = False,
     judge: Annotated[
         str | None,
-        typer.Option(help="Model that writes and answers: openai:MODEL or http://host/v1#model (default: none)."),
+        typer.Option(
+            help="Model that writes and checks questions: openai:MODEL or http://host/v1#model (default: none)."
+        ),
     ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(
             "--kind",
-            help="KIND or KIND=SHARE: single, multi, comparison, unanswerable; without a model known_item, cloze.",
+            help="KIND or KIND=SHARE: single, multi, comparison, unanswerable; without --judge known_item, cloze.",
         ),
     ] = None,
     style: Annotated[
@@ -39,25 +40,25 @@ def synth(
         typer.Option("--style", help="STYLE or STYLE=SHARE: plain, keyword, conversational, misspelt."),
     ] = None,
     embedder: Annotated[
-        str | None, typer.Option(help="Embedder that links passages (default: links by rare words).")
+        str | None, typer.Option(help="Link similar passages with this embedder (default: by rare words).")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    attempts: Annotated[int, typer.Option(help="Maximum number of attempts per item.")] = 10,
-    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
-    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this amount.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Maximum number of calls.")] = None,
-    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million prompt and completion tokens.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Cache of replies (default: .steelyard/ledger.sqlite).")] = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use cached replies only; a missing reply is an error.")
+    attempts: Annotated[int, typer.Option(help="Largest number of attempts per question.")] = 10,
+    concurrency: Annotated[int, typer.Option(help="Largest number of parallel calls.")] = 16,
+    budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
+    price: Annotated[str | None, typer.Option(help="IN,OUT: price per million tokens.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="File of cached replies.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Make no calls; use cached replies only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the cost if every first attempt is accepted, and stop.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost if every first attempt succeeds.")] = False,
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Make a question set with provenance: every item with its sources, the quotes that hold the answer, and its type.
+    """Generate a question set from documents.
 
-    The same command again goes on with a set that is not finished. Another set in its place is not written over.
-    Exit codes: 0 as many as wanted, 1 could not run, 3 fewer.
+    Each question has its source, its evidence and its type. The same command resumes an unfinished set. A different existing set is not overwritten without `--overwrite`.
+    Exit codes: 0 the set is complete, 1 error, 3 the set has fewer questions than requested.
     """
     from ..core.wording import pluralize
     from ..datasets.corpus import read_corpus
@@ -71,14 +72,14 @@ def synth(
     documents = read_corpus(corpus, encoding=encoding)
     if dry_run:
         if model is None:
-            print("0 calls: no model is used")
+            print("0 calls: no judge is given")
             return 0
         plan = plan_synthesis(documents, n, judge=model, kinds=kinds, styles=styles, seed=seed, ledger=ledger).usage
         cost = "" if plan.cost is None else f", about {plan.cost:.4f}"
         print(
-            f"about {pluralize(plan.calls, 'call')} ({plan.cached} more are in the ledger), {plan.prompt_tokens} prompt"
-            f" and {plan.completion_tokens} completion tokens{cost}, if every first attempt succeeds; an item is tried"
-            f" {pluralize(attempts, 'time')} at most"
+            f"about {pluralize(plan.calls, 'call')} ({plan.cached} more are cached), {plan.prompt_tokens} prompt"
+            f" and {plan.completion_tokens} completion tokens{cost}, if every first attempt is accepted; at most"
+            f" {pluralize(attempts, 'attempt')} per question"
         )
         return 0
     if not overwrite:
@@ -103,7 +104,7 @@ def synth(
             progress=progress,
         )
     print(made)
-    print(f"wrote {out}; review it with: steelyard review {out}")
+    print(f"wrote {out}: review it with steelyard review {out}")
     return 0 if made.complete else 3
 
 
@@ -113,5 +114,5 @@ def _shares(given: list[str] | None, option: str) -> dict[str, float] | list[str
     if all("=" in one for one in given):
         return numbers(given, option)
     if any("=" in one for one in given):
-        raise InputError(f"{option}: give a share for every name or for none")
+        raise InputError(f"{option}: give every name a share, or none")
     return given
