@@ -18,8 +18,8 @@ def demo(
 ) -> None:
     """Run a complete evaluation on a bundled corpus, offline.
 
-    The demo evaluates two retrievers and their answers on 40 questions about lighthouses. It needs no key and no network.
-    Exit codes: 0 success, 1 error.
+    The demo evaluates two retrievers and their answers on 40 questions about lighthouses. It needs no key and no
+    network. Exit codes: 0 success, 1 error.
     """
     from ..render.line_up import FOOT, table
     from ..render.table import aligned

@@ -32,8 +32,9 @@ def label(
 ) -> None:
     """Draw samples for human labels, and write a sheet to fill in.
 
-    Samples are drawn at random or within strata. The sheet does not show the judge's scores. `--interactive` asks for the labels in the terminal and resumes an
-    existing sheet; an existing sheet is never overwritten. Exit codes: 0 success, 1 error.
+    Samples are drawn at random or within strata. The sheet does not show the judge's scores. `--interactive` asks
+    for the labels in the terminal and resumes an existing sheet; an existing sheet is never overwritten. Exit
+    codes: 0 success, 1 error.
     """
     from ..core.wording import pluralize
     from ..judges.annotations import Sheet

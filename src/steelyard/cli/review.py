@@ -23,7 +23,8 @@ def review(
 ) -> int:
     """Review a question set in the terminal.
 
-    The reviewer accepts, edits or rejects each item, shown next to its source. The same command resumes an unfinished review. Exit codes: 0 all items reviewed, 1 error, 3 some items are left.
+    The reviewer accepts, edits or rejects each item, shown next to its source. The same command resumes an
+    unfinished review. Exit codes: 0 all items reviewed, 1 error, 3 some items are left.
     """
     from ..synthesis.review import Review
 

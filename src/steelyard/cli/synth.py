@@ -57,8 +57,9 @@ def synth(
 ) -> int:
     """Generate a question set from documents.
 
-    Each question has its source, its evidence and its type. The same command resumes an unfinished set. A different existing set is not overwritten without `--overwrite`.
-    Exit codes: 0 the set is complete, 1 error, 3 the set has fewer questions than requested.
+    Each question has its source, its evidence and its type. The same command resumes an unfinished set. A different
+    existing set is not overwritten without `--overwrite`. Exit codes: 0 the set is complete, 1 error, 3 the set has
+    fewer questions than requested.
     """
     from ..core.wording import pluralize
     from ..datasets.corpus import read_corpus
