@@ -25,10 +25,7 @@ def lasting(seconds: float) -> str:
 
 
 class Progress:
-    """Progress display on standard error; an engine calls it with its current counts.
-
-    ``done`` of ``total`` cells, of which ``undefined`` and ``failed``; ``calls`` made and ``cached``; tokens and cost.
-    """
+    """A progress display on standard error, called by an engine with its counts of ``total`` cells."""
 
     def __init__(self, total: int | None = None) -> None:
         self.total = total
@@ -55,7 +52,7 @@ class Progress:
             print(file=sys.stderr)
 
     def __call__(self, count: Count) -> None:
-        """Show the progress of the work, at most as often as a reader can follow; the last counts are always shown."""
+        """Show the counts, at most ten times a second; the final counts are always shown."""
         now = time.monotonic()
         pause = 0.1 if self.terminal else EVERY
         self.pending = count
