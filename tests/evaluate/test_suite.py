@@ -29,7 +29,7 @@ from steelyard.evaluate.evaluate_system import evaluate_system
 from steelyard.models.embedder import embedding_script
 from steelyard.models.json_schema import example_of
 from steelyard.models.judge import script
-from steelyard.render.stages import stages
+from steelyard.render.cost_table import stage_costs
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.extractive import Extractive
 from steelyard.systems.http import Http
@@ -87,9 +87,9 @@ def test_what_each_stage_took_is_shown() -> None:
     assert row.endswith("20 + 8")
     assert "| answer | 1 | 0 |" in report.markdown()
     assert "tokens in + out 20 + 8" in report.html()
-    assert stages(report) is not None
+    assert stage_costs(report) is not None
     report.run = {key: value for key, value in report.run.items() if key != "stages"}
-    assert stages(report) is None
+    assert stage_costs(report) is None
 
 
 def test_contexts_reach_the_answerer_joined_by_a_blank_line() -> None:

@@ -16,7 +16,7 @@ from steelyard.core.records import Estimate, Sample
 from steelyard.metrics.lookup import recorded_metric
 from steelyard.models.ledger import Entry, Ledger
 from steelyard.render.html import breakable, fragment, page
-from steelyard.render.html_data import data, merit, states, verdicts, worst_first
+from steelyard.render.html_data import data, mean_quality, states, verdicts, worst_first
 from steelyard.render.html_evidence import shaped
 from steelyard.render.html_view import verdict
 from steelyard.reports.estimates import pool_report
@@ -77,8 +77,8 @@ def test_states_and_verdicts_of_samples() -> None:
     assert states(report, "m") == "pfxu"
     assert states(report, "free") == "susu"
     assert verdicts(report) == "pfxu"
-    assert merit(report)[:3] == [0.8, 0.4, 0.0]
-    assert worst_first(merit(report)) == [2, 1, 0, 3]
+    assert mean_quality(report)[:3] == [0.8, 0.4, 0.0]
+    assert worst_first(mean_quality(report)) == [2, 1, 0, 3]
 
 
 def test_data_comes_back_as_it_went_in() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steelyard.core.records import Sample
-from steelyard.render.where import table
+from steelyard.render.failure_table import failure_group_table
 from steelyard.reports.estimates import pool_report
 from steelyard.reports.failure_analysis import (
     ANSWER,
@@ -121,7 +121,7 @@ def test_nothing_is_known_of_nothing() -> None:
     assert analyse_failures(Report()).cells == []
     found = analyse_failures(report_of([Sample(id="a")], {"tone": ("custom", [1.0])}))
     assert found.by == {}
-    assert table(found) is None
+    assert failure_group_table(found) is None
 
 
 @pytest.mark.parametrize("grounded", GROUNDED)
@@ -145,7 +145,7 @@ def test_the_table_for_the_terminal() -> None:
     """Count, share, interval, words, remedy."""
     metrics = {"contains": ("lexical", [0.0, 0.0, 1.0])}
     samples = [sample(str(at), ["n"], ["x"]) for at in range(3)]
-    found = table(analyse_failures(report_of(samples, metrics)))
+    found = failure_group_table(analyse_failures(report_of(samples, metrics)))
     assert found is not None
     assert found.rows[0][:4] == ("2", "67 %", "21 % – 94 %", "no relevant document found, wrong answer")
     assert np.all([len(row) == len(found.head) for row in found.rows])

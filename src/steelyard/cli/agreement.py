@@ -66,7 +66,7 @@ def agreement(
 
 def agreement_table(results: list[PackAgreement], *, markdown: bool = False) -> str:
     """Format the results as a table in aligned columns or in Markdown."""
-    from ..render.table import number, with_way
+    from ..render.table import number, with_kind
 
     def measure(one: object) -> str:
         value, low, high = (getattr(one, name) for name in ("value", "low", "high"))
@@ -78,7 +78,7 @@ def agreement_table(results: list[PackAgreement], *, markdown: bool = False) -> 
             one.pack,
             one.slice,
             one.label,
-            with_way(one.metric.removeprefix(f"{one.way}."), one.way),
+            with_kind(one.metric.removeprefix(f"{one.way}."), one.way),
             str(one.n),
             str(one.good),
             measure(one.auc),

@@ -21,7 +21,7 @@ def demo(
     The demo evaluates two retrievers and their answers on 40 questions about lighthouses. It needs no key and no
     network. Exit codes: 0 success, 1 error.
     """
-    from ..render.line_up import FOOT, table
+    from ..render.leaderboard import FOOT, table
     from ..render.table import aligned
     from ..reports.leaderboard import leaderboard
     from ..runs.demo import run

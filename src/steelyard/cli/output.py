@@ -52,13 +52,13 @@ def finish(
 def print_judge_details(report: Report) -> None:
     """Print the judges of a jury, and the noise of a judge that was called several times."""
     from ..judges.jury import panel
-    from ..render import jury, repeats
+    from ..render import judge_noise, jury
     from ..reports.judge_noise import noise
 
     if (seats := panel(report)) is not None:
         print("", jury.text(seats), sep="\n")
     if found := noise(report):
-        print("", repeats.text(found), sep="\n")
+        print("", judge_noise.text(found), sep="\n")
 
 
 def print_plan(plan: Plan) -> None:
@@ -127,7 +127,7 @@ def print_runs(
 def _side_by_side(reports: list[Report], output_format: str, seed: int) -> None:
     """Print one table of all runs, and under it the warnings of each."""
     from ..render.latex import latex_table
-    from ..render.line_up import FOOT, table
+    from ..render.leaderboard import FOOT, table
     from ..render.markdown import markdown_table
     from ..render.table import aligned
     from ..reports.leaderboard import leaderboard

@@ -142,7 +142,7 @@ def _tied_orders(
     from ..render.latex import latex_table
     from ..render.markdown import markdown_table
     from ..render.table import aligned
-    from ..render.tied_orders import FOOT, as_csv, as_json, table
+    from ..render.tie_bounds import FOOT, as_csv, as_json, table
 
     asked = ranking_metrics(wanted)
     found = []

@@ -101,7 +101,7 @@ def _in(config: Path) -> Iterator[None]:
 def _run_systems(config: Path, output_format: str, *, dry_run: bool) -> int:
     """Run several systems, or one with several settings: a table of all, their usage, and every rule's verdict."""
     from ..render.formats import estimates_csv
-    from ..render.systems import side_by_side
+    from ..render.system_tables import side_by_side
     from ..reports.gate import exit_code
     from ..runs.plan_systems import plan_systems
     from ..runs.run_systems import run_systems

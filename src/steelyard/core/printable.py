@@ -13,6 +13,6 @@ class Printable:
 
     def rendered(self, form: str, *given: object, **options: object) -> str:
         """Render the record as ``text``, ``markdown``, ``fragment`` (HTML for a notebook) or ``page``."""
-        from ..render.records import rendered
+        from ..render.renderers import rendered
 
         return rendered(self, form, *given, **options)

@@ -1,1 +1,1 @@
-"""judges."""
+"""Calibration of judges with human labels, juries, pairwise comparison of answers, and drift of a judge."""

@@ -1,1 +1,1 @@
-"""Reports as text, Markdown, LaTeX and HTML: how numbers look, never what they are."""
+"""Reports, comparisons and other results as text, Markdown, LaTeX, CSV, charts and HTML pages."""

@@ -1,6 +1,6 @@
-"""Charts as files: SVG, PNG or PDF, through Altair and vl-convert (extra ``report``), over the whole run, offline.
+"""Charts of a metric as SVG, PNG or PDF files, drawn offline by Altair and vl-convert (extra ``report``).
 
-Pages draw their own small histograms (``histogram.py``); see docs/decisions/021-charts.md for the reason.
+HTML pages draw their own small histograms (``histogram.py``); docs/decisions/021-charts.md gives the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.wording import did_you_mean
 from ..reports.report import Report
 from ..reports.store import StoredReport
 from .histogram import FloatArray, value_range
-from .html_view import between, figure, title, what
+from .html_view import interval_text, title, value_text, what
 from .table import shown_name
 
 Row: TypeAlias = dict[str, "float | int | str | None"]
@@ -33,10 +33,10 @@ ACCENT, BAR, INK, SOFT = "#0c6568", "#7fb0ae", "#1c2126", "#59636d"
 
 
 def plot(report: Report, label: str, path: str | PathLike[str]) -> Path:
-    """Draw one metric: its distribution with estimate, interval and threshold, and below it the slices.
+    """Draw the distribution of one metric with its estimate, interval and threshold, and its slices below.
 
-    The suffix of ``path`` says the format: svg, png or pdf. Raises UnknownName for a metric that is not in the
-    report, InputError where nothing was scored or the suffix is another, MissingExtra without the extra.
+    The suffix of ``path`` selects the format: svg, png or pdf. Raises UnknownName for a metric that is not in the
+    report, InputError if nothing was scored or for another suffix, MissingExtra without the extra.
     """
     if label not in report.columns:
         raise UnknownName(f"no metric {label!r} in the report: {did_you_mean(label, report.columns)}")
@@ -55,7 +55,7 @@ def plot(report: Report, label: str, path: str | PathLike[str]) -> Path:
 def scatter(
     pairs: Sequence[tuple[float, float]], path: str | PathLike[str], *, label: str, baseline: str, current: str
 ) -> Path:
-    """Draw the scores of two systems against each other, one point a sample; above the line the second is higher."""
+    """Draw the scores of two systems against each other, one point per sample; above the line the second is higher."""
     if not pairs:
         raise InputError(f"nothing to plot: no sample has {label} in both reports")
     target = _target(path)
@@ -141,9 +141,13 @@ def _distribution(alt: ModuleType, report: Report, label: str, values: FloatArra
     if one.threshold is not None:
         limit = alt.Chart(_data(alt, [{"low": one.threshold}]))
         layers.append(limit.mark_rule(color=INK, strokeDash=[3, 3]).encode(x=x))
-    told = f"{figure(one.value, one.pool)} ({between(one.low, one.high, one.pool)}, {one.method or 'no interval'})"
+    interval = f"{interval_text(one.low, one.high, one.pool)}, {one.method or 'no interval'}"
+    estimate = f"{value_text(one.value, one.pool)} ({interval})"
     counted = f"{one.n:,} scored of {one.total:,}, {one.undefined:,} undefined, {one.failed:,} failed"
-    head = alt.TitleParams(f"{shown_name(label, note)} · {title(report)}", subtitle=f"{told} · {counted}")
+    head = alt.TitleParams(
+        f"{shown_name(label, note)} · {title(report)}",
+        subtitle=f"{value_text(one.value, one.pool)} ({interval}) · {counted}",
+    )
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=head)
 
 
@@ -168,7 +172,7 @@ def _slices(alt: ModuleType, rows: Sequence[Row], label: str) -> Any:  # noqa: A
 
 
 def _cleaned(spec: Any) -> Any:  # noqa: ANN401
-    """A specification whose texts hold only what an SVG may: other characters, which stop the drawing, written out."""
+    """Return the chart specification with escapes in place of characters that an SVG cannot hold."""
     if isinstance(spec, str):
         return _UNDRAWN.sub(lambda found: ascii(found[0])[1:-1], spec)
     if isinstance(spec, dict):

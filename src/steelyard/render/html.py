@@ -1,7 +1,7 @@
-"""A report as one HTML page that works from disk: no request leaves it, and without scripts it still reads.
+"""A report as one self-contained HTML page. The page makes no request and is readable without JavaScript.
 
-Rules of this file: templates are ours and are escaped throughout; data enters as values, as text nodes, or packed in
-base64. The policy of the page allows the one script and the one style sheet it holds, by their hashes.
+Only templates of this package are rendered, with escaping. Data enters as template values, as text nodes, or packed in
+base64. The content security policy allows only the script and the style sheet of the page, by their hashes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..core.version import VERSION
 from ..reports.failure_analysis import analyse_failures
 from ..reports.gate import Rule
 from ..reports.report import Report
+from . import html_failures as failure_view
 from . import html_view as view
-from . import html_where as where
 from .html_data import data, replace_surrogates
-from .table import estimates, failures, remedies
+from .table import estimates, failures, suggested_fixes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -36,15 +36,15 @@ SCRIPTS = ("dom", "unpack", "expression", "filters", "grid", "controls", "sample
 def page(
     report: Report, *, found: Sequence[Rule] | None = None, max_failed: float = 0.0, ledger: Path | None = None
 ) -> str:
-    """The report as one self-contained page.
+    """Return the report as one self-contained page.
 
-    ``found`` are the rules of the gate with their verdicts; without them the thresholds that gate are tried, and
-    failures beyond ``max_failed``. Prompts and replies are taken from the ``ledger``, or from the one that the report
-    names, where it is at hand.
+    ``found`` are the rules of the gate with their verdicts; without them, the thresholds that gate and the share of
+    failures (``max_failed``) are checked. Prompts and replies come from the ``ledger``, or from the ledger that the
+    report names if it exists.
     """
-    fails = analyse_failures(report)
+    failure_groups = analyse_failures(report)
     rows = view.metric_rows(report)
-    cells = where.known_cells(fails)
+    cells = failure_view.described_groups(failure_groups)
     decided_by = view.decided_by(report)
     return rendered(
         "page.html.j2",
@@ -61,43 +61,45 @@ def page(
         level=level(report),
         has_rates=any(row.threshold for row in rows),
         has_usage=any(row.usage for row in rows),
-        remedies=remedies(report),
+        suggested_fixes=suggested_fixes(report),
         warnings=report.warnings,
         cells=cells,
-        by=fails.by,
-        matrix=where.matrix(fails),
+        by=failure_groups.by,
+        matrix=failure_view.failure_matrix(failure_groups),
         slices=view.all_slices(report),
         decided_by=decided_by,
         worst=view.worst(report),
         facts=view.provenance(report),
-        data=data(report, fails, ledger=ledger),
+        data=data(report, failure_groups, ledger=ledger),
     )
 
 
 def fragment(report: Report) -> str:
-    """A small table for notebooks, without style and script."""
+    """Return a small table for notebooks, without style and script."""
     table = estimates(report)
     values = {"title": view.title(report), "what": view.what(report), "total": len(report.ids)}
     template = _environment().get_template("fragment.html.j2")
-    return whole(template.render(verdict=view.verdict(report), head=table.head, rows=table.rows, **values))
+    return replace_unencodable(
+        template.render(verdict=view.verdict(report), head=table.head, rows=table.rows, **values)
+    )
 
 
 def level(report: Report) -> str:
-    """The confidence of the intervals: ``95 %``."""
+    """Return the confidence level of the intervals, such as ``95 %``."""
     levels = {one.confidence for one in report.estimates.values()} or {0.95}
     return f"{min(levels) * 100:g} %"
 
 
 def rendered(template: str, scripts: Sequence[str], **values: object) -> str:
-    """One of our templates with its scripts and style put in, and their hashes in its policy."""
+    """Render a template with its scripts and style, and their hashes in the content security policy."""
     script, style = _script(tuple(scripts)), _style()
     own = {"script": Markup(script), "style": Markup(style)}  # noqa: S704 - our own files
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
-    return whole(_environment().get_template(template).render(version=VERSION, **own, **hashes, **values))
+    return replace_unencodable(_environment().get_template(template).render(version=VERSION, **own, **hashes, **values))
 
 
-def whole(html: str) -> str:
-    """A page that can be written: half a surrogate pair in it becomes the replacement character."""
+def replace_unencodable(html: str) -> str:
+    """Replace half surrogate pairs by the replacement character, so that the page can be encoded."""
     try:
         html.encode()
     except UnicodeEncodeError:
@@ -114,7 +116,7 @@ def _environment() -> Environment:
         "fragment": lambda select: f"q={_quoted(select)}",
         "pair": lambda item: f"{item[0]}={_quoted(item[1])}",
         "percent": view.percent,
-        "as_name": where.quoted_name,
+        "as_name": failure_view.quoted_name,
         "breakable": breakable,
     }
     made.filters.update(filters)
@@ -126,7 +128,7 @@ def _quoted(text: str) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A name that may break after its underscores and before its parameters.
+    """Return a name with line breaks allowed after its underscores and before its parameters.
 
     >>> print(breakable("a_<b(c=1)"))
     a_<wbr>&lt;b<wbr>(c=1)

@@ -15,9 +15,9 @@ from ..reports.metric_identity import under_names_of
 from ..reports.report import Report
 from .comparison import TEST, headline, no_room, rule
 from .html import SCRIPTS, level, rendered
-from .html_data import Data, Once, blocks, detail, packed, previews, short, states, tags_of
-from .html_view import LONGEST, WORDS, between, figure, provenance
-from .html_where import quoted, quoted_name
+from .html_data import PageData, UniqueTexts, detail, pack_blocks, packed, previews, rounded, states, tags_of
+from .html_failures import quoted, quoted_name
+from .html_view import LONGEST, WORDS, interval_text, provenance, value_text
 from .table import WIDEST, one_line
 
 WORST = 20
@@ -25,7 +25,7 @@ LINE = 150
 """The length of the line on which a delta is drawn."""
 
 
-class Bar(NamedTuple):
+class DeltaBar(NamedTuple):
     """An interval of a delta on a line that has 0 in its middle: pixels from the left."""
 
     low: float
@@ -33,7 +33,7 @@ class Bar(NamedTuple):
     at: float
 
 
-class Shares(NamedTuple):
+class OutcomeShares(NamedTuple):
     """Wins, ties and losses as widths that add up to LINE."""
 
     win: float
@@ -49,8 +49,8 @@ class DeltaRow(NamedTuple):
     after: str
     change: str
     interval: str
-    bar: Bar | None
-    shares: Shares | None
+    bar: DeltaBar | None
+    shares: OutcomeShares | None
     p: str
     detectable: str
     noise: str
@@ -68,7 +68,7 @@ class SamplePair(NamedTuple):
     after: str | None
 
 
-class Point(NamedTuple):
+class TrendPoint(NamedTuple):
     """One stored run in a trend."""
 
     name: str
@@ -147,7 +147,7 @@ def _moved(moved: Sequence[MetricDelta], alpha: float) -> str:
     way = "falls" if (first.current or 0.0) < (first.baseline or 0.0) else "rises"
     doubt = known.removeprefix(first.verdict).lstrip(", ")
     doubt = f" ({doubt})" if doubt else ""
-    return f"{first.metric}{where} {way} from {figure(first.baseline)} to {figure(first.current)}{doubt}{more}"
+    return f"{first.metric}{where} {way} from {value_text(first.baseline)} to {value_text(first.current)}{doubt}{more}"
 
 
 def _pairs(current: Report, baseline: Report) -> list[tuple[int, int]]:
@@ -161,22 +161,22 @@ def _row(one: MetricDelta, largest: float, alpha: float) -> DeltaRow:
     if one.delta is not None:
         ends = (one.delta if one.low is None else one.low, one.delta if one.high is None else one.high, one.delta)
         low, high, at = (round(LINE / 2 * (1 + max(-1.0, min(1.0, end / largest))), 2) for end in ends)
-        bar = Bar(low, max(high, low + 1), at)
+        bar = DeltaBar(low, max(high, low + 1), at)
     counted = one.win + one.tie + one.loss
     if counted:
-        shares = Shares(*(round(LINE * part / counted, 2) for part in (one.win, one.tie, one.loss)))
+        shares = OutcomeShares(*(round(LINE * part / counted, 2) for part in (one.win, one.tie, one.loss)))
     words = one.words(alpha)
     return DeltaRow(
         delta=one,
-        before=figure(one.baseline),
-        after=figure(one.current),
+        before=value_text(one.baseline),
+        after=value_text(one.current),
         change=signed(one.delta),
         interval="–" if one.low is None or one.high is None else f"{signed(one.low)} to {signed(one.high)}",
         bar=bar,
         shares=shares,
         p="–" if one.p_adjusted is None else "< 0.001" if one.p_adjusted < 0.001 else f"{one.p_adjusted:.3f}",
-        detectable="none" if no_room(one) else figure(one.detectable or None),
-        noise="–" if one.noise is None else f"± {figure(one.noise)}",
+        detectable="none" if no_room(one) else value_text(one.detectable or None),
+        noise="–" if one.noise is None else f"± {value_text(one.noise)}",
         verdict=words,
     )
 
@@ -189,7 +189,7 @@ def signed(value: float | None) -> str:
     """
     if value is None:
         return "–"
-    shown = figure(abs(value))
+    shown = value_text(abs(value))
     sign = "" if float(shown.replace(",", "")) == 0 else "+" if value > 0 else "−"
     return sign + shown
 
@@ -200,8 +200,8 @@ def _selected(part: str) -> tuple[str, str, str]:
     return tag, one_line(value, WIDEST), f"not {name}" if value == "(none)" else f"{name} == {quoted(value)}"
 
 
-def _point(name: str, one: Estimate) -> Point:
-    return Point(name, figure(one.value, one.pool), between(one.low, one.high, one.pool), one.n)
+def _point(name: str, one: Estimate) -> TrendPoint:
+    return TrendPoint(name, value_text(one.value, one.pool), interval_text(one.low, one.high, one.pool), one.n)
 
 
 def _facts(current: Report, baseline: Report) -> list[tuple[str, str, str]]:
@@ -259,7 +259,7 @@ def _worst(
 
 def _cell(report: Report, label: str, row: int, letters: str) -> str:
     value = float(report.columns[label].values[row])
-    return WORDS[letters[row]] if math.isnan(value) else figure(value)
+    return WORDS[letters[row]] if math.isnan(value) else value_text(value)
 
 
 def _said(sample: Sample | None, name: str) -> str | None:
@@ -269,9 +269,9 @@ def _said(sample: Sample | None, name: str) -> str | None:
     return text if len(text) <= LONGEST else text[:LONGEST] + " …"
 
 
-def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]) -> Data:
+def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]) -> PageData:
     """What the page's scripts show: values of both by pair, and their texts and details in blocks."""
-    once = Once()
+    unique = UniqueTexts()
     samples, earlier = aligned_samples(current), aligned_samples(baseline)
     labels = _labels(comparison, current, baseline)
     sides = {"a": (baseline, earlier, [old for _, old in pairs]), "b": (current, samples, [new for new, _ in pairs])}
@@ -282,12 +282,12 @@ def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequ
     told = [samples[new] for new, _ in pairs]
     for at in range(len(pairs)):
         both = {
-            name: _compared(detail(report, rows[at], known[rows[at]], once, {}, records[name]), report, labels)
+            name: _compared(detail(report, rows[at], known[rows[at]], unique, {}, records[name]), report, labels)
             for name, (report, known, rows) in sides.items()
         }
         details.append(both)
-    texts = blocks(_texts(samples[new], earlier[old]) for new, old in pairs)
-    packed_details, contexts = blocks(details), blocks(once.texts)
+    texts = pack_blocks(_texts(samples[new], earlier[old]) for new, old in pairs)
+    packed_details, contexts = pack_blocks(details), pack_blocks(unique.texts)
     core = {
         "ids": [current.ids[new] for new, _ in pairs],
         "sides": [comparison.baseline, comparison.current],
@@ -303,7 +303,7 @@ def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequ
         ],
         **{
             name: {
-                "values": [[short(float(report.columns[label].values[row])) for row in rows] for label in labels],
+                "values": [[rounded(float(report.columns[label].values[row])) for row in rows] for label in labels],
                 "states": [_picked(states(report, label), rows) for label in labels],
                 "response": previews([None if one is None else one.response for row in rows for one in [known[row]]]),
             }
@@ -319,7 +319,7 @@ def _data(comparison: Comparison, current: Report, baseline: Report, pairs: Sequ
             "exchanges": [],
         },
     }
-    return Data(packed(core), texts.lines, contexts.lines, packed_details.lines, "")
+    return PageData(packed(core), texts.lines, contexts.lines, packed_details.lines, "")
 
 
 def _picked(letters: str, rows: Sequence[int]) -> str:

@@ -1,7 +1,7 @@
-"""The data of a page: what the grid needs at once, and the texts in blocks that are unpacked when they are looked at.
+"""The data of a page: what the grid needs at unique, and the texts in blocks that are unpacked when they are looked at.
 
 Every block is JSON, deflated and written in base64, one block a line: nothing in it can end the element that holds
-it. A context is kept once, however many samples and prompts hold it.
+it. A context is kept unique, however many samples and prompts hold it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .html_evidence import shaped
 from .table import shown_name
 
 BLOCK = 1 << 18
-"""A block is closed once it holds so many bytes."""
+"""A block is closed unique it holds so many bytes."""
 
 LEVEL = 4
 """A third of the time of level 6, and an eighth more bytes."""
@@ -47,7 +47,7 @@ LISTED = 50
 """Retrieved documents listed per sample, beside the relevant ones further down."""
 
 BATCH = 200
-"""Samples whose exchanges are read from the ledger at once."""
+"""Samples whose exchanges are read from the ledger at unique."""
 
 PROMPTS = 24 << 20
 """Characters of prompts and replies that a page holds at most; those of the worst samples come first."""
@@ -55,7 +55,7 @@ PROMPTS = 24 << 20
 PASS, FAIL, UNDEFINED, FAILED, SCORED = "pfuxs"
 
 
-class Blocks(NamedTuple):
+class PackedBlocks(NamedTuple):
     """Packed lines, and the number of the first item of each."""
 
     lines: str
@@ -63,8 +63,8 @@ class Blocks(NamedTuple):
 
 
 @dataclass
-class Once:
-    """Texts by number, each kept once."""
+class UniqueTexts:
+    """Texts by number, each kept unique."""
 
     texts: list[str] = field(default_factory=list)
     _known: dict[str, int] = field(default_factory=dict)
@@ -91,15 +91,15 @@ def _encoded(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
-        return msgspec.json.encode(_mended(msgspec.to_builtins(value)))
+        return msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value)))
 
 
-def _mended(value: object) -> object:
+def _without_surrogates(value: object) -> object:
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
-        return {key: _mended(one) for key, one in value.items()}
-    return [_mended(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _without_surrogates(one) for key, one in value.items()}
+    return [_without_surrogates(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def replace_surrogates(text: str) -> str:
@@ -107,7 +107,7 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def blocks(items: Iterable[object]) -> Blocks:
+def pack_blocks(items: Iterable[object]) -> PackedBlocks:
     """Items in order, packed into blocks of about the same size."""
     lines, starts = list[str](), list[int]()
     waiting, size, count = list[bytes](), 0, 0
@@ -121,10 +121,10 @@ def blocks(items: Iterable[object]) -> Blocks:
             waiting, size = [], 0
     if waiting:
         lines.append(_packed(b"[" + b",".join(waiting) + b"]"))
-    return Blocks("\n".join(lines), starts)
+    return PackedBlocks("\n".join(lines), starts)
 
 
-class Data(NamedTuple):
+class PageData(NamedTuple):
     """What the page holds for its scripts."""
 
     core: str
@@ -134,15 +134,15 @@ class Data(NamedTuple):
     exchanges: str
 
 
-def data(report: Report, failures: FailureAnalysis, *, ledger: Path | None = None) -> Data:
+def data(report: Report, failures: FailureAnalysis, *, ledger: Path | None = None) -> PageData:
     """Everything of a report that the page's scripts show."""
-    samples, once = aligned_samples(report), Once()
-    merits = merit(report)
-    replies, asked = _exchanges(report, samples, once, worst_first(merits), ledger)
-    texts = blocks(_texts(one) for one in samples)
+    samples, unique = aligned_samples(report), UniqueTexts()
+    merits = mean_quality(report)
+    replies, asked = _exchanges(report, samples, unique, worst_first(merits), ledger)
+    texts = pack_blocks(_texts(one) for one in samples)
     records = [recorded_metric(note.name, note.way) for note in report.notes.values()]
-    details = blocks([detail(report, row, sample, once, asked, records) for row, sample in enumerate(samples)])
-    contexts = blocks(once.texts)
+    details = pack_blocks([detail(report, row, sample, unique, asked, records) for row, sample in enumerate(samples)])
+    contexts = pack_blocks(unique.texts)
     core = {
         **_core(report, samples, failures, merits),
         "starts": {
@@ -152,7 +152,7 @@ def data(report: Report, failures: FailureAnalysis, *, ledger: Path | None = Non
             "exchanges": replies.starts,
         },
     }
-    return Data(packed(core), texts.lines, contexts.lines, details.lines, replies.lines)
+    return PageData(packed(core), texts.lines, contexts.lines, details.lines, replies.lines)
 
 
 def _core(
@@ -171,10 +171,10 @@ def _core(
             }
             for label, note in report.notes.items()
         ],
-        "values": [[short(value) for value in column.values.tolist()] for column in report.columns.values()],
+        "values": [[rounded(value) for value in column.values.tolist()] for column in report.columns.values()],
         "states": [states(report, label) for label in report.columns],
         "verdicts": verdicts(report),
-        "merit": [short(value) for value in merits],
+        "merit": [rounded(value) for value in merits],
         "tags": tags_of(samples),
         "rank": [_first_rank(one) for one in samples]
         if any(one.retrieved_ids is not None and one.relevance for one in known)
@@ -185,7 +185,7 @@ def _core(
     }
 
 
-def short(value: float) -> float | None:
+def rounded(value: float) -> float | None:
     """A value as the page needs it; None where there is none."""
     return None if math.isnan(value) else round(value, 6)
 
@@ -202,7 +202,7 @@ def tags_of(samples: Sequence[Sample | None]) -> dict[str, Json]:
     keys = dict.fromkeys(key for one in samples if one is not None for key in one.tags)
     found: dict[str, Json] = {}
     for key in keys:
-        values = Once()
+        values = UniqueTexts()
         codes: list[Json] = [
             values.number(one.tags[key]) if one is not None and key in one.tags else -1 for one in samples
         ]
@@ -260,7 +260,7 @@ def verdicts(report: Report) -> str:
     return "".join(letters)
 
 
-def merit(report: Report) -> list[float]:
+def mean_quality(report: Report) -> list[float]:
     """How well each sample did: the mean of its bounded scores, each from 0 (worst) to 1; NaN without any."""
     if not report.ids:
         return []
@@ -291,7 +291,7 @@ def detail(
     report: Report,
     row: int,
     sample: Sample | None,
-    once: Once,
+    unique: UniqueTexts,
     asked: Mapping[str, int],
     records: Sequence[Metric | None],
 ) -> dict[str, Json]:
@@ -300,7 +300,7 @@ def detail(
     if sample is not None:
         for name, texts in (("contexts", sample.retrieved_contexts), ("wanted", sample.reference_contexts)):
             if texts is not None:
-                found[name] = [once.number(text) for text in texts]
+                found[name] = [unique.number(text) for text in texts]
         if sample.retrieved_ids is not None:
             found |= _retrieved(sample)
         if sample.metadata:
@@ -343,13 +343,13 @@ def _by_grade(item: tuple[str, float]) -> tuple[float, str]:
 
 
 def _exchanges(
-    report: Report, samples: Sequence[Sample | None], once: Once, order: Sequence[int], ledger: Path | None
-) -> tuple[Blocks, dict[str, int]]:
+    report: Report, samples: Sequence[Sample | None], unique: UniqueTexts, order: Sequence[int], ledger: Path | None
+) -> tuple[PackedBlocks, dict[str, int]]:
     """Prompts and replies from the ledger, as far as it is at hand and the page has room; and the number of each."""
     asked: dict[str, int] = {}
     place = ledger or _ledger_of(report)
     if place is None or not place.is_file() or not any(column.requests for column in report.columns.values()):
-        return Blocks("", []), asked
+        return PackedBlocks("", []), asked
     from ..models.exchanges import exchanges
 
     told: list[Json] = []
@@ -364,9 +364,9 @@ def _exchanges(
             if found is None or room <= 0:
                 continue
             asked[key] = len(told)
-            told.append([_pieces(found.prompt, known[row], once), found.reply, found.facts])
+            told.append([_pieces(found.prompt, known[row], unique), found.reply, found.facts])
             room -= len(found.prompt) + len(found.reply)
-    return blocks(told), asked
+    return pack_blocks(told), asked
 
 
 def _ledger_of(report: Report) -> Path | None:
@@ -379,8 +379,8 @@ def _long_texts(sample: Sample | None) -> list[str]:
     return sorted({text for text in texts if len(text) > PREVIEW}, key=len, reverse=True)
 
 
-def _pieces(prompt: str, known: Sequence[str], once: Once) -> list[Json]:
-    """A prompt as its own words and the numbers of the contexts in it, so that these are kept once."""
+def _pieces(prompt: str, known: Sequence[str], unique: UniqueTexts) -> list[Json]:
+    """A prompt as its own words and the numbers of the contexts in it, so that these are kept unique."""
     pieces: list[Json] = [prompt]
     for text in known:
         cut: list[Json] = []
@@ -389,6 +389,6 @@ def _pieces(prompt: str, known: Sequence[str], once: Once) -> list[Json]:
                 cut.append(piece)
                 continue
             for number, part in enumerate(piece.split(text)):
-                cut += ([once.number(text)] if number else []) + ([part] if part else [])
+                cut += ([unique.number(text)] if number else []) + ([part] if part else [])
         pieces = cut
     return pieces

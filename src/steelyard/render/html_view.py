@@ -1,4 +1,4 @@
-"""The first screen of a page: the verdict in words, a row per metric, slices, the worst samples, provenance."""
+"""The overview of a page: verdict, one row per metric, slices, worst samples and provenance."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from ..reports.provenance import MetricNote
 from ..reports.report import Report
 from ..reports.validate import MOST
 from ..stats.pooling import Column
+from .cost_table import stage_costs
 from .histogram import Histogram, histogram, place
-from .html_data import deciding, merit, states, verdicts, worst_first
-from .html_where import quoted, quoted_name
-from .stages import stages
+from .html_data import deciding, mean_quality, states, verdicts, worst_first
+from .html_failures import quoted, quoted_name
 from .table import WIDEST, facts, one_line, shown_name
 
 WORST = 20
 LONGEST = 1_500
-"""Characters of a text in the list of worst samples; the whole text is one click away."""
+"""Largest number of characters of a text in the list of worst samples; the page of the sample has the full text."""
 
 SLICED = 600
-"""Cells of slices that a page shows at most."""
+"""Largest number of slice cells on a page."""
 
 LINE = 132
-"""The length of the line on which an interval is drawn."""
+"""Width of the drawing of an interval, in pixels."""
 
 WORDS = {"p": "pass", "f": "fail", "u": "undefined", "x": "failed", "s": "scored"}
 
 
 class ReportVerdict(NamedTuple):
-    """What the page says first: ``kind`` (pass, fail, failed, plain), one sentence, and the rules behind it."""
+    """The verdict at the top of the page: ``kind`` (pass, fail, failed, plain), one sentence, and the rules."""
 
     kind: str
     sentence: str
     rules: list[Rule]
 
 
-class HeadLine(NamedTuple):
-    """An interval drawn on the range of its metric: pixels from the left."""
+class IntervalLine(NamedTuple):
+    """The drawing of an interval on the range of its metric, in pixels from the left."""
 
     low: float
     high: float
@@ -58,7 +58,7 @@ class MetricRow(NamedTuple):
     estimate: Estimate
     value: str
     interval: str
-    line: HeadLine | None
+    line: IntervalLine | None
     histogram: Histogram | None
     threshold_at: float | None
     if_failed: str
@@ -71,7 +71,7 @@ class MetricRow(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """One value of a tag: what it is called, the expression that selects it, its estimates by metric."""
+    """One value of a tag, the filter expression that selects it, and its estimates by metric."""
 
     value: str
     select: str
@@ -80,7 +80,7 @@ class Slice(NamedTuple):
 
 
 class Slices(NamedTuple):
-    """The slices of one tag under the metrics' names."""
+    """The slices of one tag, with one column per metric."""
 
     tag: str
     head: list[str]
@@ -89,7 +89,7 @@ class Slices(NamedTuple):
 
 
 class WorstSample(NamedTuple):
-    """One sample in the list that needs no script."""
+    """One sample of the list for readers without JavaScript."""
 
     id: str
     state: str
@@ -101,10 +101,10 @@ class WorstSample(NamedTuple):
     tags: Mapping[str, str]
 
 
-def figure(value: float | None, pool: str = "mean") -> str:
-    """A value for people: three decimals near 1, fewer where the number is large.
+def value_text(value: float | None, pool: str = "mean") -> str:
+    """Format a value: three decimals near 1, fewer for large numbers.
 
-    >>> figure(0.12345), figure(12345.6), figure(7.0, "total"), figure(None), figure(23.456)
+    >>> value_text(0.12345), value_text(12345.6), value_text(7.0, "total"), value_text(None), value_text(23.456)
     ('0.123', '12,346', '7', '–', '23.5')
     """
     if value is None or math.isnan(value):
@@ -114,17 +114,17 @@ def figure(value: float | None, pool: str = "mean") -> str:
     return f"{value:,.{digits}f}"
 
 
-def between(low: float | None, high: float | None, pool: str = "mean") -> str:
-    """An interval for people.
+def interval_text(low: float | None, high: float | None, pool: str = "mean") -> str:
+    """Format an interval.
 
-    >>> between(0.25, 0.5), between(None, None)
+    >>> interval_text(0.25, 0.5), interval_text(None, None)
     ('0.250 – 0.500', '–')
     """
-    return "–" if low is None or high is None else f"{figure(low, pool)} – {figure(high, pool)}"
+    return "–" if low is None or high is None else f"{value_text(low, pool)} – {value_text(high, pool)}"
 
 
 def percent(share: float | None) -> str:
-    """A share for people: never rounded to 0 or to 100 % from within.
+    """Format a share in percent; a share inside (0, 1) is never rounded to 0 or 100 %.
 
     >>> percent(0.5), percent(0.9996), percent(1.0), percent(0.0004)
     ('50 %', '99.9 %', '100 %', '0.1 %')
@@ -138,13 +138,13 @@ def percent(share: float | None) -> str:
 
 
 def title(report: Report) -> str:
-    """What was weighed."""
+    """Return the title of a report: system and dataset."""
     name = " on ".join(filter(None, [report.system, report.dataset.name]))
     return name or ("Rankings" if report.kind == "ranking" else "Answers")
 
 
 def what(report: Report, count: int = 0) -> str:
-    """The word for so many of its samples."""
+    """Return the noun for ``count`` samples of the report: sample(s) or query (queries)."""
     one, many = ("query", "queries") if report.kind == "ranking" else ("sample", "samples")
     return one if count == 1 else many
 
@@ -196,8 +196,8 @@ def _plainly(report: Report) -> str:
         return f"{scored}."
     (low, lowest), (high, highest) = min(sides), max(sides)
     if lowest == highest:
-        return f"{scored}; {lowest} is {figure(low)}."
-    return f"{scored}; {lowest} is lowest at {figure(low)}, {highest} highest at {figure(high)}."
+        return f"{scored}; {lowest} is {value_text(low)}."
+    return f"{scored}; {lowest} is lowest at {value_text(low)}, {highest} highest at {value_text(high)}."
 
 
 def metric_rows(report: Report) -> list[MetricRow]:
@@ -212,7 +212,7 @@ def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> MetricR
         ends = (one.low if one.low is not None else one.value, one.high if one.high is not None else one.value)
         low, high, at = (place(value, bars.low, bars.high, LINE) for value in (*ends, one.value))
         limit = None if one.threshold is None else place(one.threshold, bars.low, bars.high, LINE)
-        line = HeadLine(low, max(high, low + 1), at, limit)
+        line = IntervalLine(low, max(high, low + 1), at, limit)
     if bars is not None and one.threshold is not None:
         threshold_at = place(one.threshold, bars.low, bars.high)
     usage = sum(column.usage.values(), Usage()) if column.usage else None
@@ -221,12 +221,12 @@ def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> MetricR
         shown=shown_name(label, note),
         name="" if note.name == label else note.name,
         estimate=one,
-        value=figure(one.value, one.pool),
-        interval=between(one.low, one.high, one.pool),
+        value=value_text(one.value, one.pool),
+        interval=interval_text(one.low, one.high, one.pool),
         line=line,
         histogram=bars,
         threshold_at=threshold_at,
-        if_failed=between(one.if_failed_zero, one.if_failed_one, one.pool) if one.failed else "",
+        if_failed=interval_text(one.if_failed_zero, one.if_failed_one, one.pool) if one.failed else "",
         threshold="" if one.threshold is None else f"{'≥' if note.higher_is_better else '≤'} {one.threshold:g}",
         passed=None if one.pass_rate is None else round(one.pass_rate * one.n),
         rate=percent(one.pass_rate),
@@ -237,13 +237,13 @@ def _row(label: str, one: Estimate, note: MetricNote, column: Column) -> MetricR
 
 
 def banner(report: Report, max_failed: float) -> list[MetricRow]:
-    """The metrics of which more failed than allowed."""
+    """Return the metrics with a larger share of failures than allowed."""
     shares = report.failed_share
     return [row for row in metric_rows(report) if shares[row.label] > max_failed]
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
-    """Cost and timing: samples, metrics, calls, cached, tokens, cost, time."""
+    """Return totals as (number, name): samples, metrics, calls, cached replies, tokens, cost, time."""
     usage, run = report.usage, report.run
     found = [(f"{report.n_samples:,}", what(report)), (f"{len(report.estimates):,}", "metrics")]
     if usage.calls or usage.cached:
@@ -260,12 +260,12 @@ def totals(report: Report) -> list[tuple[str, str]]:
 
 
 def provenance(report: Report) -> list[tuple[str, str]]:
-    """Everything that a later reader needs to trust or to repeat the numbers."""
+    """Return all facts that are needed to verify or to reproduce the numbers."""
     shown = {"seconds", "stages"}
     run = [(key.replace("_", " "), str(value)) for key, value in report.run.items() if key not in shown]
-    took = stages(report)
-    told = [] if took is None else [(row[0], _row_in_words(took.head, row)) for row in took.rows]
-    return [*facts(report), *run, *told]
+    costs = stage_costs(report)
+    stage_facts = [] if costs is None else [(row[0], _row_in_words(costs.head, row)) for row in costs.rows]
+    return [*facts(report), *run, *stage_facts]
 
 
 def _row_in_words(head: Sequence[str], row: Sequence[str]) -> str:
@@ -275,7 +275,7 @@ def _row_in_words(head: Sequence[str], row: Sequence[str]) -> str:
 
 
 def all_slices(report: Report) -> list[Slices]:
-    """A table per tag; what would exceed SLICED cells is counted, not shown."""
+    """Return one table per tag; slices beyond SLICED cells are counted but not shown."""
     by_tag: dict[str, list[tuple[str, str, Mapping[str, Estimate]]]] = {}
     for name, estimates in report.slices.items():
         tag, _, value = name.partition("=")
@@ -297,15 +297,17 @@ def _slice(tag: str, value: str, estimates: Mapping[str, Estimate], labels: Sequ
         one = estimates.get(label)
         known = one is not None and one.value is not None
         cells.append(
-            (figure(one.value, one.pool), between(one.low, one.high, one.pool), one.n) if one and known else None
+            (value_text(one.value, one.pool), interval_text(one.low, one.high, one.pool), one.n)
+            if one and known
+            else None
         )
     select = f"not {quoted_name(tag)}" if value == "(none)" else f"{quoted_name(tag)} == {quoted(value)}"
     return Slice(one_line(value, WIDEST), select, most, cells)
 
 
 def worst(report: Report, most: int = WORST) -> list[WorstSample]:
-    """The samples with the lowest mean score, for readers without scripts and for print."""
-    merits = merit(report)
+    """Return the samples with the lowest mean score, for readers without JavaScript and for print."""
+    merits = mean_quality(report)
     order = [row for row in worst_first(merits) if not math.isnan(merits[row])][:most]
     if not order:
         return []
@@ -315,7 +317,7 @@ def worst(report: Report, most: int = WORST) -> list[WorstSample]:
     for row in order:
         one = samples[row]
         scores = [
-            (label, figure(float(column.values[row])), WORDS[letters[label][row]])
+            (label, value_text(float(column.values[row])), WORDS[letters[label][row]])
             for label, column in report.columns.items()
         ]
         found.append(
@@ -338,7 +340,7 @@ def _cut(text: str) -> str:
 
 
 def decided_by(report: Report) -> str:
-    """Which metrics make a sample pass, in words."""
+    """Describe the rule by which a sample passes."""
     labels = deciding(report)
     if any(report.notes[label].gates for label in labels):
         return "a sample passes if it reaches every threshold that gates: " + ", ".join(labels)

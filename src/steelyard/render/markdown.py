@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 from ..reports.report import Report
-from .stages import stages
-from .table import Table, estimates, facts, failures, remedies, slices, undefined
+from .cost_table import stage_costs
+from .failure_table import failure_table
+from .table import Table, estimates, facts, failures, slices, suggested_fixes, undefined
 from .text import title
-from .where import where
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
@@ -32,21 +32,21 @@ def markdown_table(table: Table, *, shown: Callable[[str], str] = escape) -> lis
 
 
 def markdown(report: Report) -> str:
-    """Title, table of estimates, slices, failures and what is undefined, remedies, provenance."""
+    """Title, table of estimates, slices, failures and what is undefined, suggested_fixes, provenance."""
     lines = [f"# {escape(title(report))}", "", *markdown_table(estimates(report))]
     for name, table in slices(report):
         lines += ["", f"## {escape(name)}", "", *markdown_table(table)]
-    fails = where(report)
-    if fails is not None:
-        lines += ["", "## Failure analysis", "", *markdown_table(fails)]
-    took = stages(report)
-    if took is not None:
-        lines += ["", "## Cost and timing", "", *markdown_table(took)]
+    failed_groups = failure_table(report)
+    if failed_groups is not None:
+        lines += ["", "## Failure analysis", "", *markdown_table(failed_groups)]
+    costs = stage_costs(report)
+    if costs is not None:
+        lines += ["", "## Cost and timing", "", *markdown_table(costs)]
     for heading, notes in (
         ("Failed", failures(report)),
         ("Undefined", undefined(report)),
         ("Notes", report.warnings),
-        ("Suggested fixes", remedies(report)),
+        ("Suggested fixes", suggested_fixes(report)),
     ):
         if notes:
             lines += ["", f"## {heading}", "", *(f"- {escape(note)}" for note in notes)]

@@ -42,10 +42,10 @@ def span(low: float | None, high: float | None, *, digits: int = 4) -> str:
 
 def shown_name(label: str, note: MetricNote) -> str:
     """The metric with its way where it has one: ``faithfulness [lexical]``."""
-    return with_way(label, note.way)
+    return with_kind(label, note.way)
 
 
-def with_way(label: str, way: str) -> str:
+def with_kind(label: str, way: str) -> str:
     """A label and its way, unless the label says it or there is but one."""
     return label if way in {"", "ranking", "custom"} or label.startswith(f"{way}.") else f"{label} [{way}]"
 
@@ -124,7 +124,7 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def remedies(report: Report, *, below: float = 0.5) -> list[str]:
+def suggested_fixes(report: Report, *, below: float = 0.5) -> list[str]:
     """The first thing to do about metrics whose pooled value is low."""
     return [
         f"{label} is {number(one.value, digits=2)}: {note.remedy}"

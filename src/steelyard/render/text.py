@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from ..core.wording import pluralize
 from ..reports.report import Report
-from .stages import stages
-from .table import aligned, estimates, facts, failures, one_line, remedies, slices, undefined
-from .where import where
+from .cost_table import stage_costs
+from .failure_table import failure_table
+from .table import aligned, estimates, facts, failures, one_line, slices, suggested_fixes, undefined
 
 
 def text(report: Report, *, scale: float = 1.0) -> str:
-    """Title, table of estimates, slices, failures and what is undefined, remedies, provenance."""
+    """Title, table of estimates, slices, failures and what is undefined, suggested_fixes, provenance."""
     lines = [title(report), "", *aligned(estimates(report, scale=scale))]
     for name, table in slices(report):
         lines += ["", name, *aligned(table)]
-    fails = where(report)
-    if fails is not None:
-        lines += ["", "failure analysis:", *aligned(fails)]
-    took = stages(report)
-    if took is not None:
-        lines += ["", "cost and timing:", *aligned(took)]
+    failed_groups = failure_table(report)
+    if failed_groups is not None:
+        lines += ["", "failure analysis:", *aligned(failed_groups)]
+    costs = stage_costs(report)
+    if costs is not None:
+        lines += ["", "cost and timing:", *aligned(costs)]
     for heading, notes in (
         ("failed", failures(report)),
         ("undefined", undefined(report)),
         ("notes", report.warnings),
-        ("suggested fixes", remedies(report)),
+        ("suggested fixes", suggested_fixes(report)),
     ):
         if notes:
             lines += ["", f"{heading}:", *(f"  {note}" for note in notes)]

@@ -40,7 +40,7 @@ def trec_eval_lines(
     P_1                    all 0.0000
     P_2                    all 0.5000
     """
-    printed = [_Printed(rankings, one, precision) for one in _asked(requests)]
+    printed = [_PrintedMeasure(rankings, one, precision) for one in _requested(requests)]
     if per_query:
         for at in np.flatnonzero(rankings.present).tolist():
             query = rankings.queries[at]
@@ -52,7 +52,7 @@ def trec_eval_lines(
             yield f"{one.name}\tall\t{one.shown(pooled)}"
 
 
-def _asked(requests: Iterable[str]) -> list[str | Metric]:
+def _requested(requests: Iterable[str]) -> list[str | Metric]:
     """The measures of a request in the order of trec_eval's output, each once; texts stay names."""
     found: dict[str, str | Metric] = {}
     for request in requests:
@@ -71,7 +71,7 @@ def _parts(one: str | Metric) -> tuple[str, dict[str, metric_names.Parameter]]:
     return metric_names.parse(one)
 
 
-class _Printed:
+class _PrintedMeasure:
     """A measure with its values, as it is printed."""
 
     def __init__(self, rankings: Rankings, one: str | Metric, precision: int) -> None:

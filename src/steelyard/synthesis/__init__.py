@@ -1,1 +1,1 @@
-"""Question sets made from documents: passages, questions about them, and what such a question must pass."""
+"""Generation of question sets from documents, with filters and a review by people."""

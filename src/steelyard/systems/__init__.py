@@ -1,7 +1,4 @@
-"""The systems being weighed: how they are called, what they give back, and those that are built in.
-
-The built-in ones can be imported from here; each is loaded when it is first used.
-"""
+"""Systems under evaluation: adapters, calls, outputs, and built-in retrievers."""
 
 from __future__ import annotations
 
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from .random import Shuffled as Shuffled
     from .run_file import RunFile as RunFile
 
+# The built-in systems can be imported from here; each is loaded on first use.
 _HOME = {
     "BM25": "bm25",
     "Command": "command",

@@ -1,4 +1,4 @@
-"""The judge's noise: one row per metric that was asked several times, and the samples it cannot make up its mind on."""
+"""Noise of a judge: one row per metric with repeated replies, and the samples with inconsistent verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOOT = (
 
 
 def table(found: Mapping[str, Noise]) -> Table:
-    """One row per metric."""
+    """Return one row per metric."""
     return Table(HEAD, [_row(one) for one in found.values()], frozenset(range(1, len(HEAD))))
 
 
@@ -36,7 +36,7 @@ def _row(one: Noise) -> tuple[str, ...]:
 
 
 def flaky(found: Mapping[str, Noise]) -> list[str]:
-    """The samples whose draws both pass and fail, most evenly split first."""
+    """List the samples with both passing and failing draws, most evenly split first."""
     return [
         f"{one.metric} of {sample.sample} passes and fails: {', '.join(f'{draw:.2f}' for draw in sample.draws)}"
         for one in found.values()
@@ -45,7 +45,7 @@ def flaky(found: Mapping[str, Noise]) -> list[str]:
 
 
 def text(found: Mapping[str, Noise], *, most: int = 5) -> str:
-    """The table, and the first flaky samples."""
+    """Return the table and the first flaky samples as text."""
     lines = [*aligned(table(found)), FOOT]
     shaky = flaky(found)
     lines += shaky[:most] + ([f"… and {len(shaky) - most} more"] if len(shaky) > most else [])

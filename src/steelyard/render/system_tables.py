@@ -1,4 +1,4 @@
-"""Several systems side by side: their values with paired tests, what each took, and what was met with."""
+"""Tables of several systems: values with paired tests, cost and timing, notes and failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..core.records import Json
 from ..reports.leaderboard import Standing
 from ..reports.report import Report
 from .latex import latex_table
-from .line_up import FOOT, table
+from .leaderboard import FOOT, table
 from .markdown import escape, markdown_table
 from .table import Table, aligned, failures
 
@@ -16,8 +16,8 @@ COST_HEAD = ("system", "retrieve s (median, p95)", "answer s (median, p95)", "ca
 
 
 def side_by_side(reports: Sequence[Report], places: Sequence[Standing], output_format: str = "table") -> str:
-    """Both tables as text, Markdown or LaTeX, and under them the notes and failures of each system."""
-    values, costs = table(places), cost_table(reports)
+    """Return both tables as text, Markdown or LaTeX, followed by notes and failures of each system."""
+    values, costs = table(places), system_costs(reports)
     if output_format == "latex":
         return f"{latex_table(values)}\n{latex_table(costs)}"
     markdown = output_format == "md"
@@ -28,18 +28,18 @@ def side_by_side(reports: Sequence[Report], places: Sequence[Standing], output_f
     return "\n".join(lines)
 
 
-def cost_table(reports: Sequence[Report]) -> Table:
-    """Seconds per question of each stage, calls, tokens and cost of each system."""
+def system_costs(reports: Sequence[Report]) -> Table:
+    """Return seconds per question and stage, calls, tokens and cost of each system."""
     rows: list[tuple[str, ...]] = []
     for report in reports:
         stages = report.run.get("stages")
-        told: Mapping[str, Json] = stages if isinstance(stages, dict) else {}
+        measured: Mapping[str, Json] = stages if isinstance(stages, dict) else {}
         usage = report.usage
         rows.append(
             (
                 report.system,
-                _seconds(told.get("retrieve")),
-                _seconds(told.get("answer")),
+                _seconds(measured.get("retrieve")),
+                _seconds(measured.get("answer")),
                 str(usage.calls),
                 str(usage.prompt_tokens + usage.completion_tokens),
                 usage.cost_text or "–",

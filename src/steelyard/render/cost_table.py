@@ -1,4 +1,4 @@
-"""What weighing a system took, stage by stage: retrieving, answering, scoring."""
+"""Cost and timing of an evaluation by stage: retrieval, answering, scoring."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .table import Table
 HEAD = ("stage", "calls", "failed", "retries", "cached", "seconds", "median", "p95", "tokens in + out", "cost")
 
 
-def stages(report: Report) -> Table | None:
-    """A row per stage; columns that say nothing are left out. None where the report is not of a system that was run."""
-    told = report.run.get("stages")
-    if not isinstance(told, dict) or not told:
+def stage_costs(report: Report) -> Table | None:
+    """Return one row per stage, without empty columns; None if the report is not of a system run."""
+    measured = report.run.get("stages")
+    if not isinstance(measured, dict) or not measured:
         return None
-    rows = [(name, *_cells(stage)) for name, stage in told.items() if isinstance(stage, dict)]
+    rows = [(name, *_cells(stage)) for name, stage in measured.items() if isinstance(stage, dict)]
     keep = [at for at in range(len(HEAD)) if at < 3 or any(row[at] != "–" for row in rows)]
     return Table(
         tuple(HEAD[at] for at in keep),

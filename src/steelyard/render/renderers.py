@@ -1,4 +1,4 @@
-"""Which function renders which record in which form; each is loaded when it is first needed."""
+"""Table of render functions by record and form. A function is imported when it is first called."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PLACES = {
     "Drift": {"text": "drift.text"},
     "Preference": {"text": "preference.text"},
 }
-"""By the class of the record and the form: module and function in this room."""
+"""Module and function in this package, by class of the record and form."""
 
 
 def rendered(record: object, form: str, *given: object, **options: object) -> str:
-    """A record in one of its forms; ``files`` and ``mlflow`` write it somewhere and return where.
+    """Render a record in one form; the forms ``files`` and ``mlflow`` write it and return its location.
 
     Raises TypeError for a record or a form without a renderer.
     """

@@ -1,4 +1,4 @@
-"""The values of a run over all orders of its ties, as a table and in the formats that programs read."""
+"""Bounds of the values of a run over all orders of tied documents: as a table, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOOT = (
 
 
 def table(found: Iterable[TiedOrders]) -> Table:
-    """One row per metric and run."""
+    """Return one row per metric and run."""
     rows = [
         (
             one.metric,
@@ -35,7 +35,7 @@ def table(found: Iterable[TiedOrders]) -> Table:
 
 
 def as_csv(found: Sequence[TiedOrders], *, per_query: bool = False) -> str:
-    """One row per run and metric; with ``per_query`` also one per query whose value depends on the order."""
+    """Return one row per run and metric; with ``per_query`` also one per affected query."""
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(["system", "metric", "query", "worst", "expected", "value", "best"])
@@ -49,5 +49,5 @@ def as_csv(found: Sequence[TiedOrders], *, per_query: bool = False) -> str:
 
 
 def as_json(found: Sequence[TiedOrders]) -> str:
-    """Everything, each query that moves included."""
+    """Return all results as JSON, with each affected query."""
     return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()

@@ -1,4 +1,4 @@
-"""Several systems in one table."""
+"""A leaderboard of several systems as one table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..reports.leaderboard import Standing
 from .comparison import TEST, signed
-from .table import Table, number, span, with_way
+from .table import Table, number, span, with_kind
 
 HEAD = ("metric", "system", "value", "interval", "n", "undefined", "failed", "delta", "p", "win/tie/loss", "group")
 FOOT = (
@@ -16,7 +16,7 @@ FOOT = (
 
 
 def table(places: Sequence[Standing]) -> Table:
-    """One row per metric and system."""
+    """Return one row per metric and system."""
     return Table(HEAD, [_row(place) for place in places], frozenset(range(2, 10)))
 
 
@@ -24,7 +24,7 @@ def _row(place: Standing) -> tuple[str, ...]:
     one, delta = place.estimate, place.delta
     digits = 0 if one.pool == "total" else 4
     return (
-        with_way(place.metric, one.way),
+        with_kind(place.metric, one.way),
         place.system,
         number(one.value, digits=digits),
         span(one.low, one.high, digits=digits),
