@@ -146,7 +146,7 @@ def _distribution(alt: ModuleType, report: Report, label: str, values: FloatArra
     counted = f"{one.n:,} scored of {one.total:,}, {one.undefined:,} undefined, {one.failed:,} failed"
     head = alt.TitleParams(
         f"{shown_name(label, note)} · {title(report)}",
-        subtitle=f"{value_text(one.value, one.pool)} ({interval}) · {counted}",
+        subtitle=f"{estimate} · {counted}",
     )
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=head)
 
