@@ -62,7 +62,7 @@ def test_a_trend_has_every_kept_run(tmp_path: Path) -> None:
     kept.append(StoredReport("4", "2026-03-04T10:00:00"))
     root = ElementTree.fromstring(trend(kept, "token_f1", tmp_path / "x.svg").read_text(encoding="utf-8"))
     text = " ".join(root.itertext())
-    assert "3 kept reports" in text
+    assert "3 stored reports" in text
     assert text.index("1 · 2026-03-01 10:00 · bm25 · main") < text.index("3 · 2026-03-03 10:00 · bm25 · main")
     with pytest.raises(InputError, match="no kept report has a value"):
         trend(kept[3:], "token_f1", tmp_path / "x.svg")
@@ -78,7 +78,7 @@ def test_mistakes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     empty.columns["contains"] = Column.of([np.nan] * 3)
     with pytest.raises(InputError, match="has no scores"):
         plot(empty, "contains", tmp_path / "x.svg")
-    with pytest.raises(InputError, match="on both sides"):
+    with pytest.raises(InputError, match="in both reports"):
         scatter([], tmp_path / "x.svg", label="m", baseline="a", current="b")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[report\]'"):

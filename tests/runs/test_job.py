@@ -401,8 +401,8 @@ def test_without_ray_it_says_what_to_install(
         (lambda cells: cells["columns"].pop("em"), "found none: run it again"),
         (lambda cells: cells["columns"]["em"]["values"].__setitem__(0, 7.0), "from 0 to 1, found 7"),
         (lambda cells: cells["columns"]["em"]["values"].pop(), "one for each id, found"),
-        (lambda cells: cells["columns"]["em"]["values"].__setitem__(0, None), "row 0 is not one of scored"),
-        (lambda cells: cells["columns"]["em"].update(failed={"0": "timeout"}), "row 0 is not one of scored"),
+        (lambda cells: cells["columns"]["em"]["values"].__setitem__(0, None), "row 0 is neither scored"),
+        (lambda cells: cells["columns"]["em"].update(failed={"0": "timeout"}), "row 0 is neither scored"),
         (lambda cells: cells["columns"]["em"].update(failed={"99": "timeout"}), "row 99 is not there"),
     ],
 )
