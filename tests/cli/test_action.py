@@ -47,6 +47,7 @@ def run_compare(tmp_path: Path, **inputs: str) -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(("answer", "code"), [("a", "0"), ("b", "2")])
+@pytest.mark.long
 def test_the_steps_of_the_action(tmp_path: Path, answer: str, code: str) -> None:
     """A good change passes; a bad one leaves annotations, a comment, JUnit and the exit code."""
     evaluate_rag(ROWS, metrics=["exact_match"]).save(tmp_path / "before" / "report.json")

@@ -29,6 +29,7 @@ def mark_of(prompt: str) -> str:
 
 
 @given(st.lists(st.text(), max_size=5), st.text())
+@pytest.mark.long
 def test_every_field_stands_verbatim_once_between_marks(contexts: list[str], question: str) -> None:
     """No text is changed, and the mark that closes the data occurs in none of it."""
     prompt = Prompt("Judge.").render({"question": question, "context": contexts})

@@ -21,6 +21,7 @@ def run(*command: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["rag_in_20_lines.py", "langchain_retriever.py", "llamaindex_retriever.py"])
+@pytest.mark.long
 def test_a_script(name: str, tmp_path: Path) -> None:
     """A script prints its report and exits with 0."""
     if name in NEEDS and find_spec(NEEDS[name]) is None:
@@ -35,6 +36,7 @@ def test_rag_in_twenty_lines_has_twenty() -> None:
     assert len([line for line in system.splitlines() if line.strip()]) <= 20
 
 
+@pytest.mark.long
 def test_an_http_service(tmp_path: Path) -> None:
     """The example configuration compares a running service with two built-in systems."""
     for name in ("service.py", "run.yaml"):
@@ -56,6 +58,7 @@ def test_an_http_service(tmp_path: Path) -> None:
     assert "may fail on" not in printed
 
 
+@pytest.mark.long
 def test_a_ci_gate(tmp_path: Path) -> None:
     """Two equal reports pass the gate."""
     for name in ("baseline", "current"):

@@ -21,6 +21,7 @@ def commands() -> list[str]:
     return re.findall(r"^\$ (.+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.long
 def test_the_commands_of_the_readme(
     serve: Callable[..., Server],
     tmp_path: Path,

@@ -56,6 +56,7 @@ def by_force(names: list[str], scores: dict[str, float], grades: dict[str, float
     st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0]), min_size=1),
     st.sampled_from([Policy(), Policy(compat="trec_eval")]),
 )
+@pytest.mark.long
 def test_every_order_is_between(scores: dict[str, float], grades: dict[str, float], policy: Policy) -> None:
     """Worst, mean and best over all orders, tried one by one, for every measure that is listed."""
     bounds = tied_orders({"q": scores}, {"q": grades}, CASES, compat=policy.compat)

@@ -109,6 +109,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.long
 def test_packs_are_not_below_their_figures(shared: Path, name: str) -> None:
     """On labelled packs, where they are at hand, the area under the curve is what docs/agreement.md promises."""
     label, least = FIGURES[name]

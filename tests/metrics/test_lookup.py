@@ -85,6 +85,7 @@ with fork.Pool(2, maxtasksperchild=1) as pool:
 """Each name is looked up by a process that has loaded no metric before, only the libraries of others."""
 
 
+@pytest.mark.long
 def test_a_name_means_the_same_metric_whatever_was_loaded_before() -> None:
     """Where a quantity has two ways, the first name that a process looks up means what it means after all others."""
     ways = Counter(one.name for one in every())

@@ -155,6 +155,7 @@ def test_what_passes_is_survived(serve: Serve, trouble: Reply) -> None:
 
 
 @pytest.mark.parametrize("header", ["0.3", "date", "1", "soon"])
+@pytest.mark.long
 def test_retry_after_is_obeyed(serve: Serve, header: str) -> None:
     """Seconds, fractions and dates are waited for; nonsense is not."""
     text = formatdate(time.time() + 2.0, usegmt=True) if header == "date" else header
@@ -216,6 +217,7 @@ def test_an_address_where_nobody_answers_fails_all_at_once() -> None:
 
 
 @pytest.mark.usefixtures("quick_retries")
+@pytest.mark.long
 def test_an_endpoint_that_is_started_again_is_waited_for(serve: Serve) -> None:
     """A second without anybody, in which five calls fail, loses no cell: who has answered is expected back."""
     server = serve(latency=0.02)

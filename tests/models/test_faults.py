@@ -28,6 +28,7 @@ NAMED = {
 
 
 @pytest.mark.usefixtures("quick_retries")
+@pytest.mark.long
 def test_faults_drawn_per_call_leave_no_trace(serve: Serve) -> None:
     """Every cell ends ok with the value of a run without faults."""
     deadline = 1.0
@@ -43,6 +44,7 @@ def test_faults_drawn_per_call_leave_no_trace(serve: Serve) -> None:
 
 
 @pytest.mark.usefixtures("quick_retries")
+@pytest.mark.long
 def test_sticky_faults_fail_their_cells_alone_and_are_named(serve: Serve) -> None:
     """A prompt keeps its fault: what is untouched equals the fault-free run; the rest is ok or failed with the reason."""
     free = by_key(engine_of(serve()).run(cells(supported, texts(150))))

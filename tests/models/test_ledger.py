@@ -130,6 +130,7 @@ for number in itertools.count(int(sys.argv[2])):
 """
 
 
+@pytest.mark.long
 def test_the_ledger_survives_kill_at_random_points(tmp_path: Path) -> None:
     """Twenty times: what was flushed before the kill is there, whole, and the file is sound."""
     path, rng, done = tmp_path / "l.sqlite", random.Random(0), 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def plainly(
         depth=st.one_of(st.none(), st.integers(1, 4)),
     ),
 )
+@pytest.mark.long
 def test_all_policies_together(
     run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]], policy: Policy
 ) -> None:

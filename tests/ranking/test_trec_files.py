@@ -240,6 +240,7 @@ NUMBERS = st.one_of(
     compat=st.sampled_from(["steelyard", "trec_eval"]),
     ties=st.sampled_from(["docid", "given"]),
 )
+@pytest.mark.long
 def test_a_file_is_the_mapping_that_it_writes(
     tmp_path_factory: pytest.TempPathFactory,
     run: dict[str, dict[str, str]],

@@ -401,6 +401,7 @@ def test_flips_are_counted() -> None:
     assert (found.deltas[0].to_fail, found.deltas[0].to_pass) == (2, 1)
 
 
+@pytest.mark.long
 def test_the_gate_passes_a_noisy_judge() -> None:
     """Two runs of one system under a noisy judge pass with significant for at least 95 of 100 seeds.
 

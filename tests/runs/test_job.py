@@ -28,6 +28,7 @@ from tests.server import Reply, Server
 Serve = Callable[..., Server]
 
 
+@pytest.mark.long
 def test_parts_make_the_report_of_one_process(serve: Serve, tmp_path: Path) -> None:
     """Judged, lexical and ranking metrics, slices, usage and intervals: equal to the byte, and no call more."""
     server = serve()
@@ -93,6 +94,7 @@ def test_every_sample_is_in_one_part(serve: Serve, tmp_path: Path) -> None:
     assert {file: file.read_bytes() for file in (tmp_path / "job").rglob("*.*")} == before
 
 
+@pytest.mark.long
 def test_four_processes_two_of_which_are_killed(serve: Serve, tmp_path: Path) -> None:
     """``--part i/4`` at once; two are killed at work and started again. The report is that of one process."""
     server = serve(latency=0.02)

@@ -404,6 +404,7 @@ def find(query, k):
 """
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed(folder: Path) -> None:
     """Killed by a signal at half, a run goes on with the questions that were not answered, and ends like any other."""
     rows = [{"id": f"q{n:02}", "question": f"Question {n}?", "relevant_ids": ["tower.txt"]} for n in range(20)]

@@ -271,6 +271,7 @@ def vaswani(shared: Path) -> Corpus:
     return read_corpus(shared / "retrieval" / "vaswani")
 
 
+@pytest.mark.long
 def test_two_hundred_items_after_a_kill(serve: Serve, shared: Path, vaswani: Corpus, tmp_path: Path) -> None:
     """A process is killed at half; another goes on with what is missing, and ends with the set that a run without a
     kill makes: 200 items, each span in its source, a counted reason for every attempt that was not kept."""

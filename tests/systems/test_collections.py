@@ -18,6 +18,7 @@ from steelyard.reports.report import Report
 
 
 @pytest.mark.parametrize("name", ["vaswani", "factcheck_evidence"])
+@pytest.mark.long
 def test_bm25_is_as_good_as_the_run_beside_it(
     shared: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,13 +48,14 @@ def small(shared: Path) -> tuple[Dataset, Corpus]:
     folder = shared / "retrieval" / "vaswani"
     dataset, corpus = Dataset.load(folder), read_corpus(folder)
     draw = random.Random(7)
-    queries = draw.sample(dataset.queries, 12)
-    wanted = {doc for query in queries for doc in query.grades or ()} | set(draw.sample(sorted(corpus.texts), 120))
+    queries = draw.sample(dataset.queries, 4)
+    wanted = {doc for query in queries for doc in query.grades or ()} | set(draw.sample(sorted(corpus.texts), 40))
     kept = {doc: text for doc, text in corpus.texts.items() if doc in wanted}
     chosen = Dataset("vaswani-small", queries=queries)
     return chosen, Corpus("vaswani-small", kept)
 
 
+@pytest.mark.long
 def test_hybrid_is_at_least_as_good_as_its_parts(
     shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,7 @@ scores = st.one_of(
     run=st.dictionaries(queries, st.dictionaries(documents, scores, min_size=1), min_size=1),
     level=st.integers(1, 3),
 )
+@pytest.mark.long
 def test_every_measure_equals_pytrec_eval(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], level: int
 ) -> None:
