@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import fitting
-from steelyard.metrics.lexical.answer_overlap import compared
+from steelyard.metrics.lexical.correctness_features import compared
 
 PACK = "evouna_nq"
 RIDGE = 300.0

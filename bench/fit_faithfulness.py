@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import fitting
-from steelyard.metrics.lexical.support import pooled, support
+from steelyard.metrics.lexical.support_features import pooled, support
 
 PACKS = ("begin_wow", "q2_wow", "wice", "summedits", "factcheck_stance")
 SHARES = {"q2_wow": 1.3, "wice": 0.4, "summedits": 2.1, "factcheck_stance": 1.2}

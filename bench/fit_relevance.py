@@ -15,7 +15,7 @@ import numpy as np
 
 import fitting
 from fit_faithfulness import keys
-from steelyard.metrics.lexical.support import relevance
+from steelyard.metrics.lexical.support_features import relevance
 
 PACK = "factcheck_stance"
 RIDGE = 100.0

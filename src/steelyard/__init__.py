@@ -60,22 +60,22 @@ if TYPE_CHECKING:
     from .judges.calibrate import calibrate as calibrate
     from .judges.calibration import Calibration as Calibration
     from .judges.jury import panel as panel
-    from .metrics.lexical.functions import context_precision as context_precision
-    from .metrics.lexical.functions import context_recall as context_recall
-    from .metrics.lexical.functions import exact_match as exact_match
-    from .metrics.lexical.functions import token_f1 as token_f1
-    from .metrics.lexical.overlap import AnswerQuality as AnswerQuality
-    from .metrics.lexical.overlap import Judge as Judge
-    from .metrics.lexical.overlap import JudgeInput as JudgeInput
-    from .metrics.lexical.overlap import OverlapJudge as OverlapJudge
+    from .metrics.lexical.content_word_overlap import AnswerQuality as AnswerQuality
+    from .metrics.lexical.content_word_overlap import Judge as Judge
+    from .metrics.lexical.content_word_overlap import JudgeInput as JudgeInput
+    from .metrics.lexical.content_word_overlap import OverlapJudge as OverlapJudge
+    from .metrics.lexical.token_overlap import context_precision as context_precision
+    from .metrics.lexical.token_overlap import context_recall as context_recall
+    from .metrics.lexical.token_overlap import exact_match as exact_match
+    from .metrics.lexical.token_overlap import token_f1 as token_f1
     from .metrics.lookup import get_metric as get_metric
-    from .metrics.ranking.functions import RETRIEVAL_METRICS as RETRIEVAL_METRICS
-    from .metrics.ranking.functions import average_precision as average_precision
-    from .metrics.ranking.functions import dcg_at_k as dcg_at_k
-    from .metrics.ranking.functions import ndcg_at_k as ndcg_at_k
-    from .metrics.ranking.functions import precision_at_k as precision_at_k
-    from .metrics.ranking.functions import recall_at_k as recall_at_k
-    from .metrics.ranking.functions import reciprocal_rank as reciprocal_rank
+    from .metrics.ranking.single_ranking import RETRIEVAL_METRICS as RETRIEVAL_METRICS
+    from .metrics.ranking.single_ranking import average_precision as average_precision
+    from .metrics.ranking.single_ranking import dcg_at_k as dcg_at_k
+    from .metrics.ranking.single_ranking import ndcg_at_k as ndcg_at_k
+    from .metrics.ranking.single_ranking import precision_at_k as precision_at_k
+    from .metrics.ranking.single_ranking import recall_at_k as recall_at_k
+    from .metrics.ranking.single_ranking import reciprocal_rank as reciprocal_rank
     from .metrics.registry import Metric as Metric
     from .metrics.registry import metric as metric
     from .metrics.registry import ranking_metric as ranking_metric
@@ -104,8 +104,8 @@ _WHERE = {
     "evaluate.evaluate_samples": ("evaluate_rag", "aevaluate_rag", "score"),
     "evaluate.jury": ("evaluate_by_jury",),
     "judges.jury": ("panel",),
-    "metrics.lexical.functions": ("exact_match", "token_f1", "context_recall", "context_precision"),
-    "metrics.ranking.functions": (
+    "metrics.lexical.token_overlap": ("exact_match", "token_f1", "context_recall", "context_precision"),
+    "metrics.ranking.single_ranking": (
         "dcg_at_k",
         "ndcg_at_k",
         "recall_at_k",
@@ -114,7 +114,7 @@ _WHERE = {
         "average_precision",
         "RETRIEVAL_METRICS",
     ),
-    "metrics.lexical.overlap": ("OverlapJudge", "JudgeInput", "AnswerQuality", "Judge"),
+    "metrics.lexical.content_word_overlap": ("OverlapJudge", "JudgeInput", "AnswerQuality", "Judge"),
     "evaluate.answer_judge": ("AnswerJudge", "RAGEval"),
     "text.tokens": ("normalize_answer",),
     "datasets.beir": ("read_beir", "write_beir"),

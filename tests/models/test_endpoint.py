@@ -17,8 +17,8 @@ import pytest
 
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.requests import Flow, request
-from steelyard.models.endpoint import backoff, retry_after
 from steelyard.models.engine import Cell, Engine
+from steelyard.models.retry_delay import backoff, retry_after
 from tests.models.small_rules import SO, Verdict, by_key, cells, engine_of, so, supported, texts, value
 from tests.server import Reply, Server
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.metrics.lexical.functions import exact_match
+from steelyard.metrics.lexical.token_overlap import exact_match
 from steelyard.text.tokens import normalize_answer, tokenize
 
 SCRIPTS = "aZéß éあア漢ー๑ดีำקΣςж ح٣आज한 .,-−–'’!1,0.5$€😀\u200b\u0301"

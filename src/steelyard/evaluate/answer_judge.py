@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.errors import AskFailed, BadReply, WrongType
 from ..core.records import Sample
-from ..metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
+from ..metrics.lexical.content_word_overlap import AnswerQuality, Judge, JudgeInput
 from ..models.embedder import Embedder
 from ..models.judge import LLMJudge, judge_of
 from .evaluate_samples import evaluate_rag

@@ -23,9 +23,9 @@ from ..core.records import Estimate, Outcome, Sample, Undefined, Value
 from ..core.requests import outcome
 from ..core.wording import pluralize
 from ..datasets.dataset import digest_of
-from ..metrics.batch import COLUMNS
 from ..metrics.lookup import RequestedMetric, check_threshold, requested_metrics
 from ..metrics.registry import Metric
+from ..metrics.score_columns import COLUMNS
 from ..models.run_options import DEFAULT_OPTIONS, RunOptions
 from ..reports.estimates import clusters_of, pool_report
 from ..reports.metric_identity import find_label
@@ -214,7 +214,7 @@ def check_samples(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _check_judge(judge: object) -> None:
-    from ..metrics.lexical.overlap import OverlapJudge
+    from ..metrics.lexical.content_word_overlap import OverlapJudge
 
     if isinstance(judge, OverlapJudge):
         raise WrongType(

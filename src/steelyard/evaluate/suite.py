@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..core.errors import InputError, WrongType, reason_of
 from ..core.records import Json, Sample
 from ..datasets.dataset import Dataset
-from ..metrics.lexical.overlap import AnswerQuality, Judge, JudgeInput
+from ..metrics.lexical.content_word_overlap import AnswerQuality, Judge, JudgeInput
 from ..models.ledger import Ledger
 from ..models.run_options import RunOptions
 from ..reports.estimates import pool_report

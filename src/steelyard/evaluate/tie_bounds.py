@@ -20,7 +20,7 @@ from msgspec import Struct
 from ..core.errors import InputError
 from ..core.records import Qrels, Run
 from ..metrics.lookup import RequestedMetric
-from ..metrics.ranking import measures
+from ..metrics.ranking import ndcg
 from ..metrics.registry import Metric
 from ..ranking.rankings import (
     Compat,
@@ -285,16 +285,12 @@ def _discounts(ranks: IntArray) -> FloatArray:
     return upto[ranks]
 
 
-def _dcg(
-    rankings: Rankings, gain: measures.Gain = "linear", gains: str | None = None, k: int | None = None
-) -> FloatArray:
-    return _spread(_Levels(rankings), measures.gain_of(rankings.gains, gain, gains), k, _discounts)
+def _dcg(rankings: Rankings, gain: ndcg.Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
+    return _spread(_Levels(rankings), ndcg.gain_of(rankings.gains, gain, gains), k, _discounts)
 
 
-def _ndcg(
-    rankings: Rankings, gain: measures.Gain = "linear", gains: str | None = None, k: int | None = None
-) -> FloatArray:
-    return quotient(_dcg(rankings, gain, gains, k), measures.ideal_dcg(rankings, gain, gains, k))
+def _ndcg(rankings: Rankings, gain: ndcg.Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
+    return quotient(_dcg(rankings, gain, gains, k), ndcg.ideal_dcg(rankings, gain, gains, k))
 
 
 def _rbp(

@@ -24,7 +24,7 @@ from ..core import metric_names, wording
 from ..core.errors import InputError, UnknownName, WrongType
 from ..core.metric_names import Parameter
 from ..core.validation import validation_problem
-from .batch import score_columns
+from .score_columns import score_columns
 
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
 Rule: TypeAlias = Callable[..., object]

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..core.requests import Prompt, Requests, ask
-from ..metrics.lexical.functions import token_f1
+from ..metrics.lexical.token_overlap import token_f1
 from ..text.language import languages_differ
 from ..text.tokens import normalize_answer
 from .passages import Passage

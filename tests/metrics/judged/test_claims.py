@@ -11,6 +11,7 @@ import pytest
 from steelyard.core.errors import AskFailed, BadReply, InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import Ask, Embed, Numbered, items, play
+from steelyard.metrics.judged.claim_verdicts import CHECK, Claims, support_shape
 from steelyard.metrics.judged.claims import (
     answer_correctness,
     claim_recall,
@@ -21,7 +22,7 @@ from steelyard.metrics.judged.claims import (
     noise_sensitivity,
     self_knowledge,
 )
-from steelyard.metrics.judged.verdicts import CHECK, Claims, support_shape, windows
+from steelyard.metrics.judged.numbered_requests import windows
 from steelyard.models.parse_reply import read_text
 
 SAMPLE = Sample(

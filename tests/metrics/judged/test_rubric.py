@@ -7,8 +7,9 @@ import pytest
 from steelyard.core.errors import BadReply, InputError
 from steelyard.core.records import Sample, Undefined
 from steelyard.core.requests import play
+from steelyard.metrics.judged.abstention import abstention
 from steelyard.metrics.judged.preference import preference
-from steelyard.metrics.judged.rubric import abstention, rubric
+from steelyard.metrics.judged.rubric import rubric
 from steelyard.metrics.lookup import get_metric
 from steelyard.models.parse_reply import read_text
 

@@ -15,7 +15,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from steelyard import InputError
 from steelyard.core.records import Sample, Undefined
-from steelyard.metrics.lexical import answers, ngrams
+from steelyard.metrics.lexical import answer_metrics, ngrams
 
 ENGLISH = st.text(alphabet="abc Ab12.,-&;'\"()<>$%\n", max_size=40)
 SOME = ["the", "cat", "sat", "on", "a", "mat", ".", ",", "and", "3.5", "u.s.", "mid-19", "it's"]
@@ -154,6 +154,11 @@ def test_metrics_take_samples() -> None:
     """The metric of a name is its scalar function over a sample."""
     sample = Sample(id="1", response="the cat sat", reference=["the cat sat", "dogs"])
 
-    assert answers.rouge_n(sample, n=3) == answers.rouge_l(sample) == answers.chrf(sample, words=2) == 1.0
-    assert answers.bleu(sample) == pytest.approx(1.0)
-    assert isinstance(answers.bleu(Sample(id="2", response="the cat", reference=[])), Undefined)
+    assert (
+        answer_metrics.rouge_n(sample, n=3)
+        == answer_metrics.rouge_l(sample)
+        == answer_metrics.chrf(sample, words=2)
+        == 1.0
+    )
+    assert answer_metrics.bleu(sample) == pytest.approx(1.0)
+    assert isinstance(answer_metrics.bleu(Sample(id="2", response="the cat", reference=[])), Undefined)

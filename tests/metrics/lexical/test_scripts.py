@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from steelyard.metrics.lexical import functions, ngrams
-from steelyard.metrics.lexical.overlap import content_f1, found_share
+from steelyard.metrics.lexical import ngrams, token_overlap
+from steelyard.metrics.lexical.content_word_overlap import content_f1, found_share
 
 Measure = Callable[[str, str], float]
 
@@ -27,17 +27,17 @@ UNRELATED = {
     "hangul": ("오늘은 날씨가 맑습니다.", "기차가 늦게 도착했다."),
 }
 MEASURES: dict[str, Measure] = {
-    "exact_match": functions.exact_match,
-    "token_f1": functions.token_f1,
-    "contains": functions.contains,
-    "edit_similarity": functions.edit_similarity,
+    "exact_match": token_overlap.exact_match,
+    "token_f1": token_overlap.token_f1,
+    "contains": token_overlap.contains,
+    "edit_similarity": token_overlap.edit_similarity,
     "rouge_1": ngrams.rouge_n,
     "rouge_2": lambda a, b: ngrams.rouge_n(a, b, n=2),
     "rouge_l": ngrams.rouge_l,
     "bleu": ngrams.bleu,
     "chrf": ngrams.chrf,
     "chrf++": lambda a, b: ngrams.chrf(a, b, words=2),
-    "context_recall": lambda a, b: functions.context_recall(b, [a]),
+    "context_recall": lambda a, b: token_overlap.context_recall(b, [a]),
     "overlap_faithfulness": lambda a, b: found_share(a, [b]),
     "overlap_correctness": content_f1,
 }

@@ -99,7 +99,8 @@ def test_an_extra_column_is_accepted_only_under_compat() -> None:
 
 def test_grades_may_be_fractions() -> None:
     """0.5 and 1.9 are both positive grades, and the gain is the grade; under compat level 1 is relevant."""
-    from steelyard.metrics.ranking.measures import ndcg, recall
+    from steelyard.metrics.ranking.measures import recall
+    from steelyard.metrics.ranking.ndcg import ndcg
 
     rankings = load_rankings(file("float_grade", "run"), file("float_grade", "qrels"))
     assert rankings.num_relevant().tolist() == [2]

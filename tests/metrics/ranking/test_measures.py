@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from steelyard.core.errors import InputError
-from steelyard.metrics.ranking import measures, trec_measures
-from steelyard.metrics.ranking.functions import (
+from steelyard.metrics.ranking import measures, ndcg, trec_measures
+from steelyard.metrics.ranking.single_ranking import (
     RETRIEVAL_METRICS,
     average_precision,
     dcg_at_k,
@@ -72,7 +72,7 @@ def test_grades_whose_power_of_two_is_no_number() -> None:
     """err has a value for grade 2000, where 2^2000 is none; a sum of such gains is refused in a line."""
     high = join({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1, "a": 2000}})
     assert measures.err(high).tolist() == [1.0]
-    for measure in (measures.ndcg, measures.dcg):
+    for measure in (ndcg.ndcg, ndcg.dcg):
         with pytest.raises(InputError, match="gain='exponential': expected grades of at most 1000, found 2000"):
             measure(high, gain="exponential")
 
@@ -95,16 +95,16 @@ def test_exponential_ndcg() -> None:
     """Gains 1, 0, 7, 3 against 7, 3, 3, 1."""
     dcg = 1 + 7 / log2(4) + 3 / log2(5)
     ideal = 7 + 3 / log2(3) + 3 / log2(4) + 1 / log2(5)
-    assert value(measures.ndcg, gain="exponential") == pytest.approx(dcg / ideal)
-    assert value(measures.dcg, gain="exponential") == pytest.approx(dcg)
-    assert value(measures.ndcg, gain="exponential", k=1) == pytest.approx(1 / 7)
+    assert value(ndcg.ndcg, gain="exponential") == pytest.approx(dcg / ideal)
+    assert value(ndcg.dcg, gain="exponential") == pytest.approx(dcg)
+    assert value(ndcg.ndcg, gain="exponential", k=1) == pytest.approx(1 / 7)
 
 
 def test_gains_by_grade() -> None:
     """A table of gains, in which a higher grade may gain less."""
     dcg = 5 + 1 / log2(4) + 2 / log2(5)
     ideal = 5 + 2 / log2(3) + 2 / log2(4) + 1 / log2(5)
-    assert value(measures.ndcg, gains="1=5,3=1") == pytest.approx(dcg / ideal)
+    assert value(ndcg.ndcg, gains="1=5,3=1") == pytest.approx(dcg / ideal)
 
 
 def test_rel_overrides_the_level() -> None:
@@ -114,9 +114,7 @@ def test_rel_overrides_the_level() -> None:
     assert measures.mrr(table("ab", {"a": 1, "b": 2}, relevance_level=2))[0] == 0.5
 
 
-@pytest.mark.parametrize(
-    "measure", [measures.precision, measures.ndcg, measures.mrr, measures.err, trec_measures.infap]
-)
+@pytest.mark.parametrize("measure", [measures.precision, ndcg.ndcg, measures.mrr, measures.err, trec_measures.infap])
 def test_nothing_relevant_is_undefined(measure: object) -> None:
     """NaN, never a number; settled to 0 only where the policy says so."""
     empty = table("ab", {"a": 0, "b": -1})
@@ -145,8 +143,8 @@ def test_bad_parameters_are_errors() -> None:
     for measure, params in (
         (measures.rbp, {"p": 1.0}),
         (measures.iprec, {"recall": 1.5}),
-        (measures.ndcg, {"gain": "log"}),
-        (measures.ndcg, {"gains": "1:2"}),
+        (ndcg.ndcg, {"gain": "log"}),
+        (ndcg.ndcg, {"gains": "1:2"}),
         (trec_measures.rprec_mult, {"factor": 0.0}),
     ):
         with pytest.raises(InputError, match=str(next(iter(params)))):
@@ -158,7 +156,7 @@ def test_r01_ties_are_broken_by_document_id_for_all_measures() -> None:
     docs = ["d1", "d2", "d3"]
     for order in docs, docs[::-1]:
         tied = join({"q1": dict.fromkeys(order, 1.0)}, {"q1": {"d3": 1}})
-        values = [measure(tied)[0] for measure in (measures.mrr, measures.average_precision, measures.ndcg)]
+        values = [measure(tied)[0] for measure in (measures.mrr, measures.average_precision, ndcg.ndcg)]
         assert values == [1.0, 1.0, 1.0]
         assert tied.counts.tied == 1
     nine = join({"q1": {"9": 1.0, "10": 1.0}}, {"q1": {"10": 1}})
@@ -189,8 +187,8 @@ def test_r03_missing_queries_score_zero_and_are_named() -> None:
 def test_r05_negative_grades_are_judged_and_gain_nothing() -> None:
     """-2 is a judgement; the two gains are two measures."""
     negative = join({"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}, {"q1": {"d1": -2, "d2": 1, "d3": 2}})
-    assert measures.ndcg(negative)[0] == pytest.approx(0.61990623)
-    assert measures.ndcg(negative, gain="exponential")[0] == pytest.approx(0.58688267)
+    assert ndcg.ndcg(negative)[0] == pytest.approx(0.61990623)
+    assert ndcg.ndcg(negative, gain="exponential")[0] == pytest.approx(0.58688267)
     assert measures.mrr(negative)[0] == 0.5
     assert measures.precision(negative, k=3)[0] == pytest.approx(2 / 3)
     assert measures.judged(negative, k=3)[0] == 1.0
@@ -203,7 +201,7 @@ def test_r10_hits_equal_to_the_query_stay_unless_dropped() -> None:
     docs = [str(at) for at in range(10)]
     run, qrels = {"0": dict.fromkeys(docs, 1.0)}, {"0": dict.fromkeys(docs, 1)}
     kept = join(run, qrels)
-    for measure in measures.recall, measures.precision, measures.ndcg:
+    for measure in measures.recall, measures.precision, ndcg.ndcg:
         assert measure(kept, k=10)[0] == 1.0
     dropped = join(run, qrels, Policy(drop_self=True))
     assert dropped.counts.dropped_self == 1

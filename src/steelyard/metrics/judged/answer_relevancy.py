@@ -12,7 +12,7 @@ from ...core.requests import Flow, Prompt, ask, embed
 from ...stats.cosine import cosine
 from ...text.language import languages_differ
 from ..registry import Counting, metric
-from .verdicts import Steps, distinct
+from .numbered_requests import Steps, distinct
 
 
 def questions_prompt(count: int) -> Prompt:

@@ -13,7 +13,8 @@ from ...core.records import Json, Sample, Undefined
 from ...core.requests import Flow, items, ratio
 from ...text.sentences import sentences
 from ..registry import metric
-from .verdicts import TOO_LONG, Finding, Steps, check, check_request, finding, located
+from .claim_verdicts import Finding, check, check_request, finding, located
+from .numbered_requests import TOO_LONG, Steps
 
 ALCE = "Gao, Yen, Yu, Chen 2023: ALCE. arXiv:2305.14627"
 

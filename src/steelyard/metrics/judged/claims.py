@@ -14,7 +14,8 @@ from ...core.records import Json, Outcome, Sample, Undefined, Value
 from ...core.requests import Flow, embed, ratio
 from ...stats.cosine import cosine
 from ..registry import Positive, metric
-from .verdicts import Finding, Passages, Steps, check, claims_of, located, over_references, plain
+from .claim_verdicts import Finding, check, claims_of, located
+from .numbered_requests import Passages, Steps, over_references, plain
 
 NO_CLAIMS = "no claims"
 NO_REFERENCE_CLAIMS = "no claims in the reference"

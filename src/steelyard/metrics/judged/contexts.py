@@ -19,22 +19,8 @@ from ...core.records import Json, Outcome, Sample, Undefined, Value
 from ...core.requests import Flow, Prompt, ask, ratio
 from ...text.sentences import sentences
 from ..registry import metric
-from .verdicts import (
-    TOO_LONG,
-    Finding,
-    Passages,
-    Steps,
-    YesNo,
-    check,
-    claims_of,
-    distinct,
-    finding,
-    gathered,
-    judged_contexts,
-    over_references,
-    passage_numbers,
-    plain,
-)
+from .claim_verdicts import Finding, YesNo, check, claims_of, finding, passage_numbers
+from .numbered_requests import TOO_LONG, Passages, Steps, distinct, gathered, judged_contexts, over_references, plain
 
 RAGAS = "Es, James, Espinosa-Anke, Schockaert 2023: RAGAS. arXiv:2309.15217"
 

@@ -13,7 +13,7 @@ from ...core.records import Json, Sample, Undefined, Value
 from ...core.requests import Flow, Prompt, ask
 from ...core.validation import validation_problem
 from ..registry import metric
-from .verdicts import Steps, judged
+from .numbered_requests import Steps, judged
 
 Importance: TypeAlias = Literal["vital", "okay"]
 

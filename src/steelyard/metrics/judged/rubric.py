@@ -1,4 +1,4 @@
-"""Ratings by criteria in words, and whether a response declined."""
+"""Ratings by criteria in words."""
 
 from __future__ import annotations
 
@@ -174,47 +174,3 @@ def _text(sample: Sample, field: str) -> str | list[str]:
         kept = [text for text in value if text.strip()]
         return kept[0] if field == "reference" and len(kept) == 1 else kept
     return value if value and value.strip() else ""
-
-
-DECLINED = Prompt(
-    "Did the response decline to answer: say that it does not know, cannot or will not say, or that the information is"
-    " missing? A wrong or partial answer is not declined. Reason in one sentence, then verdict."
-)
-
-
-class Declined(Struct):
-    """Whether a response declined."""
-
-    reason: str
-    declined: bool
-
-
-@metric(
-    needs=("user_input", "response"),
-    revision=1,
-    source="accuracy of declining, as in SQuAD 2.0 (Rajpurkar et al. 2018, arXiv:1806.03822) over judged refusals",
-    hint="split by answerable: false refusals point to retrieval, false answers to the prompt",
-    declines=("declined",),
-)
-def abstention(sample: Sample) -> Flow:
-    """1 if the response declined exactly where it should have, else 0; the mean is an accuracy.
-
-    ``answerable`` (true or false, in ``metadata`` or ``tags``) says whether there was an answer to give; where it is
-    absent, a sample with a reference counts as answerable, and one without is undefined.
-    """
-    answerable = _answerable(sample)
-    if answerable is None:
-        return Undefined("neither answerable nor a reference is given")
-    reply = yield from ask(DECLINED, Declined, question=sample.user_input or "", response=sample.response or "")
-    evidence: dict[str, Json] = {"declined": reply.declined, "answerable": answerable, "reason": reply.reason}
-    return Value(float(reply.declined is not answerable), evidence)
-
-
-def _answerable(sample: Sample) -> bool | None:
-    given = sample.metadata.get("answerable", sample.tags.get("answerable"))
-    if given is None:
-        return True if _text(sample, "reference") else None
-    told = str(given).strip().casefold()
-    if told not in ("true", "false", "yes", "no", "1", "0"):
-        raise InputError(f"expected true or false, found {given!r}", field="answerable")
-    return told in ("true", "yes", "1")

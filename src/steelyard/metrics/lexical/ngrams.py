@@ -16,7 +16,16 @@ from typing import Literal, TypeAlias
 from ...core.errors import InputError
 from ...text.scripts import space_graphemes
 from ...text.tokens import words_of
-from .functions import Aggregation, References, clipped, f_measure, ngrams_of, over_references, overlap, reference_list
+from .token_overlap import (
+    Aggregation,
+    References,
+    clipped,
+    f_measure,
+    ngrams_of,
+    over_references,
+    overlap,
+    reference_list,
+)
 
 Part: TypeAlias = Literal["f", "precision", "recall"]
 

@@ -10,7 +10,8 @@ import numpy as np
 from ...core.errors import InputError
 from ...ranking.rankings import FloatArray, Grade, IntArray, Rankings, quotient, running, sum_by
 from ..registry import NotNegative, Positive, ranking_metric
-from .measures import f_of, found, ndcg, precision, recall, where_relevant
+from .measures import f_of, found, precision, recall, where_relevant
+from .ndcg import ndcg
 
 INFAP_EPSILON = 1e-5
 

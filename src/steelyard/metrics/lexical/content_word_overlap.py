@@ -13,7 +13,7 @@ from msgspec import Struct
 from ...core.records import Sample, Undefined
 from ...text.tokens import content_words_of, words_of
 from ..registry import metric
-from .functions import Aggregation, over_references, overlap
+from .token_overlap import Aggregation, over_references, overlap
 
 
 class JudgeInput(Struct, frozen=True):

@@ -11,7 +11,7 @@ from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Undefined, Value
 from steelyard.core.requests import play
 from steelyard.evaluate.evaluate_samples import evaluate_rag
-from steelyard.metrics.lexical import grounded as judges
+from steelyard.metrics.lexical import fitted_metrics as judges
 from steelyard.metrics.lexical.semantic_similarity import semantic_similarity
 from steelyard.metrics.lookup import get_metric
 from steelyard.stats.logistic import Model, model

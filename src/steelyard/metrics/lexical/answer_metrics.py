@@ -11,12 +11,11 @@ from typing import Concatenate, Literal, ParamSpec
 
 from ...core.records import Sample, Undefined
 from ..registry import Counting, NotNegative, metric
-from . import functions, ngrams
-from .functions import Aggregation
+from . import ngrams, token_overlap
 from .ngrams import Part
+from .token_overlap import Aggregation
 
 ANSWER = ("response", "reference")
-GROUNDS = ("reference", "retrieved_contexts")
 NO_REFERENCE = Undefined("reference is an empty list")
 
 P = ParamSpec("P")
@@ -44,7 +43,7 @@ def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float |
 
     Normalised: see ``normalize_answer``. Punctuation, case and English articles do not count; numbers do, by value.
     """
-    return _answer(functions.exact_match, sample, aggregation=aggregation)
+    return _answer(token_overlap.exact_match, sample, aggregation=aggregation)
 
 
 @metric(
@@ -62,7 +61,7 @@ def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
     Range 0 to 1. Both without tokens: 1; one of them: 0. Not the F1 over sets: a repeated word counts as often as it is
     matched.
     """
-    return _answer(functions.token_f1, sample, aggregation=aggregation)
+    return _answer(token_overlap.token_f1, sample, aggregation=aggregation)
 
 
 @metric(
@@ -78,7 +77,7 @@ def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
 
     Whole tokens count, not letters: "art" is not in "party". Says nothing of what else the response claims.
     """
-    return _answer(functions.contains, sample, aggregation=aggregation)
+    return _answer(token_overlap.contains, sample, aggregation=aggregation)
 
 
 @metric(
@@ -94,7 +93,7 @@ def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> flo
 
     Range 0 to 1. Unrelated texts share letters by chance: values under 0.4 say little.
     """
-    return _answer(functions.edit_similarity, sample, aggregation=aggregation)
+    return _answer(token_overlap.edit_similarity, sample, aggregation=aggregation)
 
 
 @metric(
@@ -188,36 +187,3 @@ def typed_accuracy(sample: Sample, *, aggregation: Aggregation = "best") -> floa
     Called over columns with ``question_types=`` it gives ``Accuracy_<type>`` and ``Accuracy_Overall``.
     """
     return exact_match(sample, aggregation=aggregation)
-
-
-@metric(needs=GROUNDS, way="lexical", name="context_recall", stage="retrieval", stage_rank=10, claims_of="reference")
-def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
-    """Share of the reference's distinct normalised tokens found in the retrieved contexts together.
-
-    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Not the share of statements: that is the judged metric of
-    this name.
-    """
-    if not sample.references:
-        return NO_REFERENCE
-    return functions.context_recall(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
-
-
-@metric(needs=GROUNDS, way="lexical", name="context_precision")
-def context_precision(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
-    """Share of the retrieved contexts that hold at least one of the reference's normalised tokens.
-
-    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Ranks do not count, as they do in the judged metric
-    of this name.
-    """
-    if not sample.references:
-        return NO_REFERENCE
-    return functions.context_precision(sample.references, sample.retrieved_contexts or [], aggregation=aggregation)
-
-
-@metric(needs=("retrieved_contexts",), aliases=("nonempty_rate",))
-def non_empty_rate(sample: Sample) -> float:
-    """1 if at least one retrieved context is not blank, else 0; the mean is the share of samples with any context.
-
-    Source: Steelyard.
-    """
-    return float(any(context and not context.isspace() for context in sample.retrieved_contexts or []))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.records import Sample
-from steelyard.metrics.lexical.grounded import faithfulness
-from steelyard.metrics.lexical.support import pooled, relevance, support
+from steelyard.metrics.lexical.fitted_metrics import faithfulness
+from steelyard.metrics.lexical.support_features import pooled, relevance, support
 
 SOURCE = (
     "Ada Lovelace (born 1815) was an English mathematician. In 1843 she published notes on the Analytical Engine of"

@@ -22,10 +22,10 @@ from ...text.tokens import normal_form
 from ...text.word_offsets import words_with_offsets
 from ...text.word_weights import weight
 from ..registry import metric
-from .answer_overlap import compared
-from .answers import NO_REFERENCE
-from .functions import Aggregation
-from .support import PassageSupport, nothing_found, pooled, relevance, support, verbatim
+from .answer_metrics import NO_REFERENCE
+from .correctness_features import compared
+from .support_features import PassageSupport, nothing_found, pooled, relevance, support, verbatim
+from .token_overlap import Aggregation
 
 NEEDS_GROUNDS = ("response", "retrieved_contexts")
 

@@ -15,7 +15,7 @@ from ...ranking.join import join
 from ...ranking.policy import Policy
 from ...ranking.qrels import identifier
 from ...ranking.rankings import FloatArray, Rankings
-from . import measures
+from . import measures, ndcg
 
 Relevance: TypeAlias = "Mapping[str, float] | Iterable[str]"
 """``{document: grade}``, or the relevant documents, each of grade 1."""
@@ -23,22 +23,22 @@ Relevance: TypeAlias = "Mapping[str, float] | Iterable[str]"
 _GIVEN = Policy(ties="given")
 
 
-def dcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: measures.Gain = "linear") -> float:
+def dcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ndcg.Gain = "linear") -> float:
     """Discounted cumulative gain of the first k, see ``dcg``.
 
     >>> round(dcg_at_k(["d1", "d2", "d3"], {"d1": 2, "d3": 1}, 3), 4)
     2.5
     """
-    return _scalar(ranked, relevance, k, lambda table: measures.dcg(table, k=k, gain=gain))
+    return _scalar(ranked, relevance, k, lambda table: ndcg.dcg(table, k=k, gain=gain))
 
 
-def ndcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: measures.Gain = "linear") -> float:
+def ndcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ndcg.Gain = "linear") -> float:
     """Normalised discounted cumulative gain of the first k, see ``ndcg``.
 
     >>> round(ndcg_at_k(["a", "x"], {"a": 1, "b": 1}, 10), 4)
     0.6131
     """
-    return _scalar(ranked, relevance, k, lambda table: measures.ndcg(table, k=k, gain=gain))
+    return _scalar(ranked, relevance, k, lambda table: ndcg.ndcg(table, k=k, gain=gain))
 
 
 def recall_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard import BadReply, RAGEval, WrongType
 from steelyard.core.records import Sample, Undefined
-from steelyard.metrics.lexical.overlap import (
+from steelyard.metrics.lexical.content_word_overlap import (
     AnswerQuality,
     Judge,
     JudgeInput,
