@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 
 import steelyard
-from steelyard.runs.demo import load
-from steelyard.systems.bm25 import BM25
-from steelyard.systems.extractive import Extractive
+from steelyard import load_demo
+from steelyard.systems import BM25, Extractive
 
-demo = load()
+demo = load_demo()
 
 
 class Rag(BM25):

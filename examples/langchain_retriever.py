@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import steelyard
-from steelyard.runs.demo import load
+from steelyard import load_demo
 
 
 class Hashed(Embeddings):
@@ -28,7 +28,7 @@ class Hashed(Embeddings):
         return [self.embed_query(text) for text in texts]
 
 
-demo = load()
+demo = load_demo()
 store = InMemoryVectorStore(Hashed())
 store.add_documents([Document(text, metadata={"source": name}) for name, text in demo.corpus.items()])
 

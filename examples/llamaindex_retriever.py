@@ -12,7 +12,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 import steelyard
-from steelyard.runs.demo import load
+from steelyard import load_demo
 
 
 class Hashed(BaseEmbedding):
@@ -31,7 +31,7 @@ class Hashed(BaseEmbedding):
         return self._get_text_embedding(query)
 
 
-demo = load()
+demo = load_demo()
 index = VectorStoreIndex([TextNode(id_=name, text=text) for name, text in demo.corpus.items()], embed_model=Hashed())
 
 # A retriever. The largest k sets the number of requested results and overrides similarity_top_k.

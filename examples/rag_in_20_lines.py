@@ -4,8 +4,7 @@ python examples/rag_in_20_lines.py
 """
 
 import steelyard
-from steelyard.systems.bm25 import BM25
-from steelyard.systems.extractive import Extractive
+from steelyard.systems import BM25, Extractive
 
 documents = {
     "bell-rock": "The lighthouse on the Bell Rock was built by Robert Stevenson and first lit in 1811.",

@@ -10,12 +10,12 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from steelyard import load_demo
 from steelyard.datasets.corpus import Corpus
 from steelyard.datasets.set_folder import write_set
-from steelyard.runs.demo import load
-from steelyard.systems.bm25 import BM25
+from steelyard.systems import BM25
 
-demo = load()
+demo = load_demo()
 corpus = demo.corpus
 index = BM25(corpus)
 

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from .reports.report import RagEvalReport as RagEvalReport
     from .reports.report import Report as Report
     from .reports.report import RetrievalEvalReport as RetrievalEvalReport
+    from .runs.demo import load_demo as load_demo
     from .synthesis.generate import EvalDatasetBuilder as EvalDatasetBuilder
     from .synthesis.generate import synthesize as synthesize
     from .systems.protocols import Answerer as Answerer
@@ -130,6 +131,7 @@ _WHERE = {
     "evaluate.tie_bounds": ("tied_orders",),
     "reports.comparison": ("Comparison", "MetricDelta"),
     "systems.protocols": ("Retriever", "Answerer", "RetrievalSystem"),
+    "runs.demo": ("load_demo",),
     "evaluate.suite": ("BenchmarkSuite",),
     "evaluate.evaluate_system": ("evaluate_system", "aevaluate_system"),
     "synthesis.generate": ("EvalDatasetBuilder", "synthesize"),

@@ -95,17 +95,17 @@ def test_show_writes_where_it_is_told(files: Path, capsys: pytest.CaptureFixture
     assert (files / "x" / "r.md").read_text().startswith("# good.jsonl")
 
 
-def test_tied_orders(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tie_bounds(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Worst, expected, value and best of each run, in every format; cut rankings and trec_eval's format are refused."""
     (files / "qrels").write_text("q 0 a 1\nq 0 b 0\n")
     (files / "run").write_text("q Q0 a 1 1.0 x\nq Q0 b 2 1.0 x\n")
-    code, out, _ = run(capsys, "rank", "qrels", "run", "-m", "mrr", "-m", "err", "--tied-orders")
+    code, out, _ = run(capsys, "rank", "qrels", "run", "-m", "mrr", "-m", "err", "--tie-bounds")
     assert code == 0
     assert [line.split() for line in out.splitlines()[2:4]] == [
         ["mrr", "x", "0.5000", "0.7500", "0.5000", "1.0000", "1", "1"],
         ["err", "x", "0.2500", "–", "0.2500", "0.5000", "1", "1"],
     ]
-    given = ("rank", "qrels", "run", "run", "-m", "mrr", "--tied-orders")
+    given = ("rank", "qrels", "run", "run", "-m", "mrr", "--tie-bounds")
     assert run(capsys, *given, "--format", "csv", "-q")[1].splitlines()[1:3] == [
         "x,mrr,,0.5,0.75,0.5,1.0",
         "x,mrr,q,0.5,0.75,0.5,1.0",
@@ -113,7 +113,7 @@ def test_tied_orders(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(run(capsys, *given, "--format", "json")[1])[0]["moving"]["q"]["best"] == 1.0
     assert run(capsys, *given, "--format", "md")[1].startswith("| metric | system | worst |")
     assert "toprule" in run(capsys, *given, "--format", "latex")[1]
-    assert "other orders: --tied-orders" in run(capsys, "rank", "qrels", "run")[1]
+    assert "other orders: --tie-bounds" in run(capsys, "rank", "qrels", "run")[1]
     for wrong in (("--format", "trec_eval"), ("--depth", "1"), ("-J",), ("--drop-self",)):
         code, out, err = run(capsys, *given, *wrong)
         assert (code, out, len(err.splitlines())) == (1, "", 1)

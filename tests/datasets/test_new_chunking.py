@@ -18,7 +18,7 @@ from steelyard.datasets.label_status import check_labels, count_statuses, repair
 from steelyard.datasets.set_folder import write_set
 from steelyard.io.samples import read_samples
 from steelyard.ranking.trec.files import read_qrels, write_qrels
-from steelyard.runs.demo import load
+from steelyard.runs.demo import load_demo
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.chunks import cut
 from steelyard.systems.collect import collect
@@ -36,7 +36,7 @@ class Chunked(NamedTuple):
 
 def chunked(size: int) -> Chunked:
     """The demo corpus cut anew; relevant is each chunk that holds a part of the evidence."""
-    demo = load()
+    demo = load_demo()
     corpus = Corpus(f"chunks of {size}")
     for doc, text in demo.corpus.items():
         for start, end in cut(text, size):
@@ -99,7 +99,7 @@ def test_ids_collapse_and_spans_do_not(then: Chunked, now: Chunked) -> None:
 
 def test_span_recall_is_the_share_of_evidence_found(now: Chunked) -> None:
     """Counted character by character, without any of our placing."""
-    demo = load()
+    demo = load_demo()
     collected = collect(BM25(now.corpus.texts), now.samples, k=K, places=now.corpus.places)
     report = evaluate_rag(collected.samples, metrics=[f"span_recall@{K}"])
     for sample in collected.samples:

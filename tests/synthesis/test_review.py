@@ -17,7 +17,7 @@ from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.core.records import Sample, Span
 from steelyard.io.samples import read_samples, write_samples
-from steelyard.runs.demo import load
+from steelyard.runs.demo import load_demo
 from steelyard.synthesis.generate import synthesize
 from steelyard.synthesis.review import Review, page
 
@@ -25,7 +25,7 @@ from steelyard.synthesis.review import Review, page
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A set of four items."""
-    synthesize(load().corpus, 4, kinds=["cloze"], out=tmp_path / "set")
+    synthesize(load_demo().corpus, 4, kinds=["cloze"], out=tmp_path / "set")
     return tmp_path / "set"
 
 
@@ -73,7 +73,7 @@ def test_decisions_are_on_what_was_looked_at(folder: Path) -> None:
     with Review(folder) as review:
         review.walk(read=typing("a", "r", "no", "a", "a"), write=quiet)
         assert (review.left, review.stale) == (0, 0)
-    synthesize(load().corpus, 4, kinds=["cloze"], out=folder, seed=1)
+    synthesize(load_demo().corpus, 4, kinds=["cloze"], out=folder, seed=1)
     with Review(folder) as again:
         assert (again.left, again.stale) == (4, 4)
         assert "4 earlier decisions are for items no longer in the set" in str(again)

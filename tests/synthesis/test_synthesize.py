@@ -22,7 +22,7 @@ from steelyard.core.requests import Ask
 from steelyard.datasets.corpus import Corpus, read_corpus
 from steelyard.io.samples import read_samples
 from steelyard.models.judge import script
-from steelyard.runs.demo import load
+from steelyard.runs.demo import load_demo
 from steelyard.synthesis.generate import EvalDatasetBuilder, plan_synthesis, synthesize
 from steelyard.text.find_passage import normalize_text
 from tests.server import Server
@@ -44,7 +44,7 @@ def check_evidence(samples: list[Sample], texts: Mapping[str, str]) -> None:
 def test_a_set_of_all_kinds(serve: Serve) -> None:
     """Each kind in its number, with sources, evidence, answer, type, style and difficulty."""
     server = serve(answer=Author())
-    corpus = load().corpus
+    corpus = load_demo().corpus
     made = synthesize(corpus, 40, judge=server.judge, ledger=":memory:", seed=1)
     assert made.complete
     kinds = Counter(sample.tags["question_type"] for sample in made.samples)
@@ -66,7 +66,7 @@ def test_spoiled_replies_are_counted_and_replaced(serve: Serve, concurrency: int
     """One reply in five is spoilt; there are as many items as were wanted, and each reason is counted."""
     author = Author(spoiled=0.2)
     server = serve(answer=author)
-    corpus = load().corpus
+    corpus = load_demo().corpus
     made = synthesize(corpus, 60, judge=server.judge, ledger=":memory:", concurrency=concurrency)
     assert len(made.samples) == 60
     assert made.attempts == 60 + sum(made.rejected.values())
@@ -85,7 +85,7 @@ def test_spoiled_replies_are_counted_and_replaced(serve: Serve, concurrency: int
 def test_the_same_seed_gives_the_same_set(serve: Serve) -> None:
     """Whatever the order in which replies come; another seed gives another set."""
     server = serve(answer=Author(spoiled=0.2), latency=0.002)
-    corpus = load().corpus
+    corpus = load_demo().corpus
     sets = [
         synthesize(corpus, 25, judge=server.judge, ledger=":memory:", seed=seed, concurrency=concurrency).samples
         for seed, concurrency in ((3, 1), (3, 16), (4, 16))
@@ -206,7 +206,7 @@ def test_mistakes(given: dict[str, Any], words: str) -> None:
 def test_a_plan_costs_nothing(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run counts the calls of first attempts that are kept, and asks none."""
     server = serve(answer=Author())
-    plan = plan_synthesis(load().corpus, 10, judge=server.judge, kinds=["single"], ledger=":memory:")
+    plan = plan_synthesis(load_demo().corpus, 10, judge=server.judge, kinds=["single"], ledger=":memory:")
     assert (plan.usage.calls, server.calls) == (30, 0)
     assert invoke(["synth", str(DEMO), "-n", "10", "--judge", server.judge, "--kind", "single", "--dry-run"]) == 0
     assert "about 30 calls" in capsys.readouterr().out
@@ -234,7 +234,7 @@ def test_the_set_is_taken_by_every_verb(serve: Serve, tmp_path: Path, capsys: py
     assert invoke(["rank", str(out), str(run), "-m", "ndcg@10"]) == 0
     assert invoke(["eval", str(out / "samples.jsonl"), "-m", "non_empty_rate"]) == 0
     assert Dataset.load(out).queries[0].relevance
-    assert read_corpus(out).texts == load().corpus
+    assert read_corpus(out).texts == load_demo().corpus
 
 
 def test_too_few_is_incomplete(serve: Serve, tmp_path: Path) -> None:
@@ -257,12 +257,12 @@ def test_a_set_that_cannot_be_written_costs_nothing(serve: Serve, tmp_path: Path
 def test_pairs_for_a_quick_start(serve: Serve) -> None:
     """Question, answer, context and source, as plain mappings."""
     server = serve(answer=Author())
-    documents = [{"page_content": text, "metadata": {"source": key}} for key, text in load().corpus.items()]
+    documents = [{"page_content": text, "metadata": {"source": key}} for key, text in load_demo().corpus.items()]
     pairs = EvalDatasetBuilder(server.judge, documents, ledger=":memory:").generate_qa_pairs(num_pairs=5)
     assert len(pairs) == 5
     for pair in pairs:
         assert pair["answer"] in " ".join(pair["context"].split())
-        assert pair["context"] in load().corpus[pair["source"]]
+        assert pair["context"] in load_demo().corpus[pair["source"]]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard import evaluate_retrieval
 from steelyard.models.embedder import embedding_script
-from steelyard.runs.demo import load
+from steelyard.runs.demo import load_demo
 from steelyard.synthesis.filters import gives_away
 from steelyard.synthesis.generate import synthesize
 from steelyard.synthesis.known_items import GAP, Salience, known_item
@@ -27,7 +27,7 @@ from steelyard.text.tokens import content_words, stem
 @pytest.fixture(scope="module")
 def passages() -> list[Passage]:
     """The passages of the demo corpus."""
-    return passages_of(load().corpus)
+    return passages_of(load_demo().corpus)
 
 
 @given(
@@ -98,7 +98,7 @@ def test_telling_words_are_drawn_more_often(passages: list[Passage]) -> None:
 
 def test_cloze_questions_have_one_gap_and_its_words(passages: list[Passage]) -> None:
     """The gap filled with the answer is the sentence again, and the sentence stands in the document."""
-    salience, corpus = Salience(passages), load().corpus
+    salience, corpus = Salience(passages), load_demo().corpus
     made = [found for number, one in enumerate(passages) if (found := salience.cloze(one, random.Random(number)))]
     assert len(made) > 50
     for one in made:
@@ -111,7 +111,7 @@ def test_cloze_questions_have_one_gap_and_its_words(passages: list[Passage]) -> 
 
 def test_a_set_without_a_model_can_weigh_retrievers() -> None:
     """No judge, no network: the set ranks BM25 far above chance."""
-    corpus = load().corpus
+    corpus = load_demo().corpus
     made = synthesize(corpus, 60, seed=2)
     assert made.complete
     assert Counter(sample.tags["question_type"] for sample in made.samples) == {"known_item": 42, "cloze": 18}

@@ -10,7 +10,7 @@ import pytest
 from steelyard import BenchmarkSuite, OverlapJudge, evaluate_retrieval
 from steelyard.evaluate.evaluate_system import evaluate_system
 from steelyard.models.embedder import embedding_script
-from steelyard.runs.demo import load
+from steelyard.runs.demo import load_demo
 from steelyard.systems.dense import Dense
 from steelyard.systems.extractive import Extractive
 from steelyard.systems.json_mapping import Described
@@ -36,7 +36,7 @@ def hashed(texts: Sequence[str]) -> list[list[float]]:
 @pytest.fixture(scope="module")
 def oracle() -> Any:
     """Our own exact dense retriever over the same vectors: what theirs must agree with."""
-    demo = load()
+    demo = load_demo()
     dense = Dense(demo.corpus, embedding_script(hashed), ledger=":memory:")
     return demo, evaluate_retrieval(dense, demo.qrels, demo.queries, k_values=(5,), metrics=("ndcg", "recall", "mrr"))
 
@@ -56,7 +56,7 @@ def store() -> Any:
             return hashed([text])[0]
 
     store = InMemoryVectorStore(Hashed())
-    store.add_documents([Document(text, metadata={"source": key}) for key, text in load().corpus.items()])
+    store.add_documents([Document(text, metadata={"source": key}) for key, text in load_demo().corpus.items()])
     return store
 
 
@@ -70,7 +70,7 @@ def test_store_and_retriever_are_weighed(store: Any, oracle: Any) -> None:
 
 def test_a_langchain_retriever_in_a_suite(store: Any) -> None:
     """Texts come from the documents themselves; the answerer reads them."""
-    demo = load()
+    demo = load_demo()
     report = evaluate_system(
         store.as_retriever(), demo.samples, ["context_recall", "token_f1", "recall@3"], answerer=Extractive(), k=3
     )
@@ -91,7 +91,7 @@ def test_chains_are_weighed(store: Any) -> None:
     retriever = store.as_retriever(search_kwargs={"k": 2})
     rag = RunnablePassthrough.assign(context=(lambda given: given["input"]) | retriever).assign(answer=prompt | model)
     plain = {"context": retriever, "input": RunnablePassthrough()} | prompt | model | StrOutputParser()
-    samples = load().samples[:4]
+    samples = load_demo().samples[:4]
     report = evaluate_system(rag, samples, ["answered", "context_recall", "recall@2"])
     assert [sample.response for sample in report.samples] == ["At Cordouan."] * 4
     assert {2} == {len(sample.retrieved_ids or ()) for sample in report.samples}
@@ -110,7 +110,7 @@ def test_failures_inside_a_chain(store: Any) -> None:
             raise ValueError("no keeper")
         return "yes"
 
-    report = evaluate_system(RunnableLambda(broken), load().samples[:6], ["answered"])
+    report = evaluate_system(RunnableLambda(broken), load_demo().samples[:6], ["answered"])
     assert {"ValueError: no keeper"} == {
         str(report.score(row, "answered").reason).partition(" (")[0]
         for row, sample in enumerate(report.samples)
@@ -137,7 +137,7 @@ def index() -> Any:
             return hashed([text])[0]
 
     nodes = []
-    for key, text in load().corpus.items():
+    for key, text in load_demo().corpus.items():
         node = TextNode(text=text, id_=f"node of {key}", start_char_idx=0, end_char_idx=len(text))
         node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=key)
         nodes.append(node)
@@ -156,7 +156,7 @@ def test_a_llamaindex_retriever_is_weighed(index: Any, oracle: Any) -> None:
 def test_a_llamaindex_retriever_in_a_suite(index: Any) -> None:
     """Texts and places come from the nodes."""
     report = evaluate_system(
-        index.as_retriever(), load().samples, ["span_recall@3", "token_f1"], answerer=Extractive(), k=3
+        index.as_retriever(), load_demo().samples, ["span_recall@3", "token_f1"], answerer=Extractive(), k=3
     )
     assert report.estimates["span_recall@3"].n == sum(one.relevant_spans is not None for one in report.samples)
     assert (report.metrics["span_recall@3"] or 0) > 0.4
@@ -167,7 +167,7 @@ def test_query_engine_is_weighed(index: Any) -> None:
     from llama_index.core.llms import MockLLM
 
     engine = index.as_query_engine(llm=MockLLM(max_tokens=8), similarity_top_k=2)
-    report = evaluate_system(engine, load().samples[:4], ["answered", "recall@2"])
+    report = evaluate_system(engine, load_demo().samples[:4], ["answered", "recall@2"])
     assert report.metrics["answered"] == 1.0
     assert {2} == {len(sample.retrieved_ids or ()) for sample in report.samples}
     assert all("node of" not in doc for sample in report.samples for doc in sample.retrieved_ids or ())
@@ -182,7 +182,7 @@ def test_a_haystack_component_and_a_pipeline_are_weighed() -> None:
     from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
     from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-    demo, store = load(), InMemoryDocumentStore()
+    demo, store = load_demo(), InMemoryDocumentStore()
     store.write_documents([haystack.Document(content=text, meta={"source": key}) for key, text in demo.corpus.items()])
     pipeline = haystack.Pipeline()
     pipeline.add_component("retriever", InMemoryBM25Retriever(store))

@@ -1,4 +1,4 @@
-"""``steelyard rank``: weigh rankings, as trec_eval does and beyond."""
+"""``steelyard rank``: score run files with the metrics of trec_eval and others."""
 
 from __future__ import annotations
 
@@ -26,29 +26,44 @@ FORMATS = ("table", "json", "md", "latex", "csv", "trec_eval")
 
 @app.command("rank")
 def rank(
-    qrels: Annotated[Path, typer.Argument(help="Judgements: TREC qrels, BEIR TSV or a BEIR folder; .gz and .zst too.")],
-    runs: Annotated[list[Path], typer.Argument(help="Run files in TREC format; several make one table.")],
+    qrels: Annotated[Path, typer.Argument(help="Qrels: TREC qrels, BEIR TSV or a BEIR folder; .gz and .zst too.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run files in TREC format; several are shown in one table.")],
     metrics: Metrics = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Print every query too.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Print the values of every query too.")] = False,
     complete: Annotated[
-        bool, typer.Option("-c", help="Average over all judged queries; a missing one scores 0 (the default here).")
+        bool,
+        typer.Option(
+            "-c", help="Average over all judged queries; a query missing from the run scores 0 (the default)."
+        ),
     ] = False,
-    level: Annotated[
-        float | None, typer.Option("-l", "--level", help="Relevant means a grade of at least this.")
+    level: Annotated[float | None, typer.Option("-l", "--level", help="Lowest grade that counts as relevant.")] = None,
+    judged_only: Annotated[
+        bool, typer.Option("-J", "--judged-only", help="Remove unjudged documents from the rankings.")
+    ] = False,
+    depth: Annotated[
+        int | None, typer.Option("-M", "--depth", help="Score only this many documents per query.")
     ] = None,
-    judged_only: Annotated[bool, typer.Option("-J", "--judged-only", help="Leave unjudged documents out.")] = False,
-    depth: Annotated[int | None, typer.Option("-M", "--depth", help="Look at this many documents per query.")] = None,
-    compat: Annotated[str, typer.Option(help="steelyard or trec_eval (9.0.8).")] = "steelyard",
-    missing: Annotated[str | None, typer.Option(help="A judged query absent from the run: zero or skip.")] = None,
-    undefined: Annotated[str | None, typer.Option(help="A query with nothing relevant: skip or zero.")] = None,
-    duplicates: Annotated[str, typer.Option(help="A document twice in a ranking: error or best.")] = "error",
-    ties: Annotated[str, typer.Option(help="Order of equal scores: docid (descending) or given.")] = "docid",
-    drop_self: Annotated[bool, typer.Option("--drop-self", help="Drop hits whose id is the query's.")] = False,
-    tied: Annotated[
-        bool, typer.Option("--tied-orders", help="How low and how high values would be with ties in other orders.")
+    compat: Annotated[str, typer.Option(help="Conventions: steelyard or trec_eval (9.0.8).")] = "steelyard",
+    missing: Annotated[
+        str | None, typer.Option(help="Score of a judged query that is not in the run: zero or skip.")
+    ] = None,
+    undefined: Annotated[
+        str | None, typer.Option(help="Score of a query without relevant documents: skip or zero.")
+    ] = None,
+    duplicates: Annotated[
+        str, typer.Option(help="Handling of a document that occurs twice in a ranking: error or best.")
+    ] = "error",
+    ties: Annotated[
+        str, typer.Option(help="Order of documents with equal scores: docid (descending) or given.")
+    ] = "docid",
+    drop_self: Annotated[
+        bool, typer.Option("--drop-self", help="Remove documents whose id equals the id of the query.")
+    ] = False,
+    tie_bounds: Annotated[
+        bool, typer.Option("--tie-bounds", help="Print the worst and best value over all orders of tied documents.")
     ] = False,
     output_format: Annotated[
-        str, typer.Option("--format", help="table, json, md, latex, csv or trec_eval (as trec_eval -q prints).")
+        str, typer.Option("--format", help="table, json, md, latex, csv or trec_eval (the output of trec_eval -q).")
     ] = "table",
     precision: Annotated[int, typer.Option(help="Decimals of --format trec_eval.")] = 4,
     out: Out = None,
@@ -59,15 +74,21 @@ def rank(
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     threads: Annotated[
-        int | None, typer.Option(help="Read this many run files, or pieces of a large one, at once.")
+        int | None, typer.Option(help="Number of run files, or pieces of one large file, to read in parallel.")
     ] = None,
-    job: Annotated[str | None, typer.Option(help="Read in parts, whose results are kept in this folder.")] = None,
-    buckets: Annotated[int | None, typer.Option(help="Parts of a job, about (default: one for 256 MB).")] = None,
-    part: Annotated[str | None, typer.Option(help="I/N: do the I-th of N shares of the parts, from 1 on.")] = None,
+    job: Annotated[
+        str | None, typer.Option(help="Read in parts and store their results in this folder, as a job.")
+    ] = None,
+    buckets: Annotated[
+        int | None, typer.Option(help="Approximate number of parts of a job (default: one for every 256 MB).")
+    ] = None,
+    part: Annotated[str | None, typer.Option(help="I/N: run share I of N of the parts, counted from 1.")] = None,
     cluster: Annotated[str | None, typer.Option(help="ray (this machine) or ray:ADDRESS.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Workers of a cluster (default: one a processor).")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of workers of a cluster (default: one for each processor).")
+    ] = None,
 ) -> int:
-    """Weigh run files against judgements: everything trec_eval measures, with n and an interval."""
+    """Score run files against qrels: every measure of trec_eval, with n and an interval."""
     check_format(output_format, FORMATS)
     check_range("precision", precision, 0, 17)
     check_range("buckets", buckets, 1)
@@ -75,8 +96,8 @@ def rank(
     as_trec = output_format == "trec_eval"
     if as_trec:
         compat = "trec_eval"
-    if tied and as_trec:
-        raise InputError("--tied-orders has no form in --format trec_eval: choose table, json, md, latex or csv")
+    if tie_bounds and as_trec:
+        raise InputError("--tie-bounds does not support --format trec_eval: use table, json, md, latex or csv")
     if complete and missing == "skip":
         raise InputError("-c and --missing skip contradict each other")
     policy: dict[str, Any] = {
@@ -103,8 +124,10 @@ def rank(
         return 0
     from ..evaluate.evaluate_rankings import DEFAULT_METRICS, evaluate_run
 
-    if tied:
-        _tied_orders(qrels, runs, listed(metrics) or list(DEFAULT_METRICS), policy, output_format, per_query=per_query)
+    if tie_bounds:
+        _print_tie_bounds(
+            qrels, runs, listed(metrics) or list(DEFAULT_METRICS), policy, output_format, per_query=per_query
+        )
         return 0
 
     wanted = listed(metrics) or list(DEFAULT_METRICS)
@@ -112,7 +135,7 @@ def rank(
         from ..runs.ranking_job import merge_rankings, plan_rankings
 
         if encoding != "utf-8":
-            raise InputError("--encoding: the parts of a job are read as UTF-8")
+            raise InputError("--encoding is not supported with --job, which reads UTF-8")
         policy.pop("encoding")
         folder = job_options.folder()
         settings = Policy(**policy)
@@ -123,8 +146,8 @@ def rank(
             return 0
         reports = merge_rankings(folder)
     else:
-        weigh = partial(evaluate_run, qrels=qrels, metrics=wanted, confidence=confidence, seed=seed, **policy)
-        reports = at_once(weigh, runs, threads)
+        score = partial(evaluate_run, qrels=qrels, metrics=wanted, confidence=confidence, seed=seed, **policy)
+        reports = evaluate_in_parallel(score, runs, threads)
     for report, path in zip(reports, runs, strict=True):
         report.system = report.system or path.name
         keep(report, keep_it=keep_it, store=store, tag=tag)
@@ -132,10 +155,10 @@ def rank(
     return 0
 
 
-def _tied_orders(
+def _print_tie_bounds(
     qrels: Path, runs: list[Path], wanted: list[str], policy: dict[str, Any], output_format: str, *, per_query: bool
 ) -> None:
-    """The worst, the expected and the best value of every run over all orders of its ties."""
+    """Print the worst, the expected and the best value of every run over all orders of its tied documents."""
     from ..evaluate.evaluate_rankings import ranking_metrics
     from ..evaluate.tie_bounds import of_rankings
     from ..ranking.trec.files import load_rankings
@@ -145,28 +168,28 @@ def _tied_orders(
     from ..render.tie_bounds import FOOT, as_csv, as_json, table
 
     asked = ranking_metrics(wanted)
-    found = []
+    bounds = []
     for path in runs:
         rankings = load_rankings(path, qrels, **policy)
-        found += of_rankings(rankings, asked, system=rankings.run_id or path.name)
-    found.sort(key=lambda one: [label for label, _ in asked].index(one.metric))
+        bounds += of_rankings(rankings, asked, system=rankings.run_id or path.name)
+    bounds.sort(key=lambda one: [label for label, _ in asked].index(one.metric))
     if output_format == "json":
-        print(as_json(found))
+        print(as_json(bounds))
     elif output_format == "csv":
-        print(as_csv(found, per_query=per_query), end="")
+        print(as_csv(bounds, per_query=per_query), end="")
     elif output_format == "latex":
-        print(latex_table(table(found)))
+        print(latex_table(table(bounds)))
     else:
-        print("\n".join([*(markdown_table if output_format == "md" else aligned)(table(found)), "", FOOT]))
+        print("\n".join([*(markdown_table if output_format == "md" else aligned)(table(bounds)), "", FOOT]))
         if per_query:
-            print(f"\n{as_csv(found, per_query=True)}", end="")
+            print(f"\n{as_csv(bounds, per_query=True)}", end="")
 
 
-def at_once(weigh: Callable[..., Report], runs: list[Path], threads: int | None) -> list[Report]:
-    """The reports of run files, in their order: several files by threads of their own, one by threads within."""
+def evaluate_in_parallel(score: Callable[..., Report], runs: list[Path], threads: int | None) -> list[Report]:
+    """The reports of run files, in order: one thread for each of several files, several threads for a single file."""
     if threads is not None and threads < 1:
         raise InputError(f"--threads must be at least 1, not {threads}")
     if len(runs) == 1:
-        return [weigh(runs[0], threads=threads)]
+        return [score(runs[0], threads=threads)]
     with ThreadPoolExecutor(min(len(runs), threads or os.cpu_count() or 1)) as pool:
-        return list(pool.map(partial(weigh, threads=1), runs))
+        return list(pool.map(partial(score, threads=1), runs))

@@ -277,7 +277,7 @@ def _warnings(rankings: Rankings) -> list[str]:
         lines.append(f"{wording.pluralize(len(counts.ignored), one, many)} ignored: {_some(counts.ignored)}")
     if counts.tied:
         order = "the order given" if rankings.policy.ties == "given" else "document id, descending"
-        others = "other orders: --tied-orders"
+        others = "other orders: --tie-bounds"
         tied = wording.pluralize(counts.tied, "query has", "queries have")
         lines.append(f"{tied} tied scores; ties are broken by {order} ({others})")
     if counts.duplicates:

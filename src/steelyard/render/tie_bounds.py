@@ -1,4 +1,4 @@
-"""Bounds of the values of a run over all orders of tied documents: as a table, CSV and JSON."""
+"""The bounds of metrics over all orders of tied documents, as a table, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .table import Table, number
 
 HEAD = ("metric", "system", "worst", "expected", "value", "best", "n", "queries affected")
 FOOT = (
-    "worst, best: over all orders of documents with equal scores; expected: if ties fell at random;"
-    " value: as ties are broken; –: not known for the measure"
+    "worst, best: over all orders of documents with equal scores; expected: mean over random orders;"
+    " value: with the ties as broken here; –: not available for the metric"
 )
 
 
-def table(found: Iterable[TiedOrders]) -> Table:
-    """Return one row per metric and run."""
+def table(bounds: Iterable[TiedOrders]) -> Table:
+    """One row per metric and run."""
     rows = [
         (
             one.metric,
@@ -29,17 +29,17 @@ def table(found: Iterable[TiedOrders]) -> Table:
             str(one.n),
             "–" if one.pooled.worst is None else str(len(one.moving)),
         )
-        for one in found
+        for one in bounds
     ]
     return Table(HEAD, rows, frozenset(range(2, 8)))
 
 
-def as_csv(found: Sequence[TiedOrders], *, per_query: bool = False) -> str:
-    """Return one row per run and metric; with ``per_query`` also one per affected query."""
+def as_csv(bounds: Sequence[TiedOrders], *, per_query: bool = False) -> str:
+    """One row per run and metric; with ``per_query`` also one per query whose value depends on the order."""
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(["system", "metric", "query", "worst", "expected", "value", "best"])
-    for one in found:
+    for one in bounds:
         spans: dict[str, TieBounds] = {"": one.pooled, **(one.moving if per_query else {})}
         for query, span in spans.items():
             ends = (span.worst, span.expected, span.value, span.best)
@@ -48,6 +48,6 @@ def as_csv(found: Sequence[TiedOrders], *, per_query: bool = False) -> str:
     return target.getvalue()
 
 
-def as_json(found: Sequence[TiedOrders]) -> str:
-    """Return all results as JSON, with each affected query."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+def as_json(bounds: Sequence[TiedOrders]) -> str:
+    """All bounds as JSON, with each query whose value depends on the order."""
+    return msgspec.json.format(msgspec.json.encode(bounds), indent=2).decode()

@@ -58,7 +58,7 @@ class DemoReports(NamedTuple):
     answers: Report
 
 
-def load() -> Demo:
+def load_demo() -> Demo:
     """The corpus that ships: 66 documents on lighthouses, 40 questions, graded judgements and references."""
     with as_file(RESOURCES / "demo") as folder:
         corpus, queries, qrels = read_beir(folder)
@@ -118,7 +118,7 @@ def run(out: Path) -> Sequence[DemoReports]:
     """Weigh BM25 and a plainer retriever and write everything into ``out``."""
     from ..render.files import write
 
-    demo = load()
+    demo = load_demo()
     write_set(out / "data", demo.samples, Corpus("lighthouses", demo.corpus))
     weighed = []
     for system in (BM25(demo.corpus), Overlap(demo.corpus)):
