@@ -24,7 +24,7 @@ from steelyard.datasets.corpus import read_corpus
 from steelyard.datasets.dataset import Dataset
 from steelyard.evaluate.evaluate_rankings import evaluate_run
 from steelyard.synthesis.generate import synthesize
-from steelyard.systems.adapters import caller_of
+from steelyard.systems.adapters import adapt
 from steelyard.systems.bm25 import BM25
 from steelyard.systems.dense import Dense
 from steelyard.systems.hits import document_ids
@@ -52,9 +52,9 @@ def retrievers(texts: Mapping[str, str], ledger: Path | None) -> dict[str, objec
 
 
 def scores(retriever: object, queries: Mapping[str, str], qrels: Qrels) -> np.ndarray:
-    caller = caller_of(retriever)
+    adapter = adapt(retriever)
     texts = list(queries.values())
-    lists = caller.many(texts, DEPTH) if caller.many is not None else [caller.one(text, DEPTH) for text in texts]
+    lists = adapter.many(texts, DEPTH) if adapter.many is not None else [adapter.one(text, DEPTH) for text in texts]
     run = {}
     for query, hits in zip(queries, lists, strict=True):
         ids, _ = document_ids(hits, DEPTH)

@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
-from steelyard.core.errors import WrongType
-from steelyard.systems.adapters import caller_of, name_of
+from steelyard.core.errors import InputError, WrongType
+from steelyard.systems.adapters import adapt, name_of
+from steelyard.systems.collect import retrieve_ids
 from steelyard.systems.json_mapping import Described
-from steelyard.systems.protocols import searcher
+
+
+def ids_of(system: object, k: int = 2) -> list[str]:
+    """The ids that a retriever gives for one query."""
+    return retrieve_ids(system, {"1": "q"}, k).ids["1"]
 
 
 def one(system: object, k: int = 3) -> object:
-    return caller_of(system).one("q", k)
+    return adapt(system).one("q", k)
 
 
 class WithSearch:
@@ -128,7 +133,7 @@ def test_type_errors_of_a_system_are_its_own() -> None:
 def test_what_is_no_system(system: object) -> None:
     """An object of no known shape is named, with what was expected."""
     with pytest.raises(WrongType, match=r"not a retriever: .*expected \.search"):
-        caller_of(system)
+        adapt(system)
 
 
 def test_asynchronous_retrievers_can_be_searched() -> None:
@@ -136,16 +141,16 @@ def test_asynchronous_retrievers_can_be_searched() -> None:
 
     class Async:
         async def aretrieve(self, query: str, k: int) -> list[str]:
-            return [query] * k
+            return [f"{query}{number}" for number in range(k)]
 
-    assert searcher(Async())("q", 2) == ["q", "q"]
+    assert ids_of(Async()) == ["q0", "q1"]
 
 
 def test_a_whole_system_is_a_retriever_by_its_hits() -> None:
     """A mapping with ids serves where a list does; a text does not."""
-    assert [hit.id for hit in searcher(lambda _: {"answer": "a", "ids": ["d1"]})("q", 2)] == ["d1"]  # type: ignore[attr-defined]
-    with pytest.raises(WrongType, match="returns a list of results, not str"):
-        searcher(lambda _: "d1")("q", 2)
+    assert ids_of(lambda _: {"answer": "a", "ids": ["d1"]}) == ["d1"]
+    with pytest.raises(WrongType, match="returns a list of results"):
+        ids_of(lambda _: "d1")
 
 
 def test_a_described_chain() -> None:
@@ -185,12 +190,12 @@ def test_what_only_takes_many() -> None:
             return [[f"{query} {k}"] for query in queries]
 
     for system in (Many(), Later()):
-        assert searcher(system)("q", 2) == ["q 2"]
-    with pytest.raises(WrongType, match="a batch of 1 query gives a list of 1 result"):
-        searcher(SimpleNamespace(search_batch=lambda queries, limit: []))("q", 2)
+        assert ids_of(system) == ["q 2"]
+    with pytest.raises(WrongType, match="a batch method must return 1 result for 1 query"):
+        ids_of(SimpleNamespace(search_batch=lambda queries, limit: []))
 
 
-def test_batches_of_a_searcher() -> None:
+def test_batches() -> None:
     """All queries go together; where the batch fails each is asked by itself, and raises what is its own."""
     asked: list[Sequence[str]] = []
 
@@ -207,13 +212,24 @@ def test_batches_of_a_searcher() -> None:
                 raise ValueError("bad query")
             return [query]
 
-    search = searcher(Both(), ["a", "b", "a"])
-    assert [search(query, 1) for query in ("a", "b", "a")] == [["a"], ["b"], ["a"]]
-    assert asked == [["a", "b"], ["a"]]
-    search = searcher(Both(), ["a", "bad"])
-    assert search("a", 1) == ["a"]
-    with pytest.raises(ValueError, match="bad query"):
-        search("bad", 1)
+    assert retrieve_ids(Both(), {"1": "a", "2": "b"}, 1).ids == {"1": ["a"], "2": ["b"]}
+    assert asked == [["a", "b"]]
+    asked.clear()
+    with pytest.raises(ValueError, match="bad query") as caught:
+        retrieve_ids(Both(), {"1": "a", "2": "bad"}, 1)
+    assert caught.value.__notes__ == ["while retrieving for query '2'"]
+    assert asked == [["a", "bad"], ["a"], ["bad"]]
+
+
+def test_an_exception_in_a_batch_is_raised_with_its_query() -> None:
+    """A batch may hold an exception for one query: it is raised like that of a single call, and so is a bad result."""
+    error = KeyError("d2")
+    with pytest.raises(KeyError) as caught:
+        retrieve_ids(SimpleNamespace(search_batch=lambda queries, limit: [["d1"], error]), {"1": "a", "2": "b"}, 1)
+    assert caught.value.__notes__ == ["while retrieving for query '2'"]
+    with pytest.raises(InputError, match="without a document id") as unreadable:
+        retrieve_ids(lambda query, k: [{"text": "no id"}], {"1": "a"}, 1)
+    assert unreadable.value.__notes__ == ["while retrieving for query '1'"]
 
 
 def test_results_may_come_one_by_one() -> None:
@@ -223,8 +239,8 @@ def test_results_may_come_one_by_one() -> None:
         for number in range(k):
             yield f"{query}{number}"
 
-    assert searcher(streamed)("q", 2) == ["q0", "q1"]
-    assert searcher(lambda *, question, top_k: [f"{question} {top_k}"])("q", 2) == ["q 2"]
+    assert ids_of(streamed) == ["q0", "q1"]
+    assert ids_of(lambda *, question, top_k: [f"{question} {top_k}"]) == ["q 2"]
 
 
 def test_names() -> None:

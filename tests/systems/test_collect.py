@@ -182,7 +182,7 @@ def test_what_cannot_be_kept_ends_no_run(tmp_path: Path) -> None:
 
     samples = [Sample(id=str(n), user_input=f"q{n}") for n in range(2)]
     ledger = Ledger(tmp_path / "l.sqlite")
-    found = collect(system, samples, keeping=OutputCache(ledger, "mine"))
+    found = collect(system, samples, cache=OutputCache(ledger, "mine"))
     ledger.close()
     assert (found.samples[0].response, found.samples[0].retrieved_ids) == ("an ? answer", ["d?"])
     assert found.failed[1].startswith("ValueError: bad \\ud800 query")
@@ -201,9 +201,9 @@ def test_results_without_end_are_that_samples_failure() -> None:
             yield "d1"
 
     samples = [Sample(id="1", user_input="fast"), Sample(id="2", user_input="slow")]
-    found = collect(endless, samples, patience=CallPolicy(2, 1.0))
+    found = collect(endless, samples, policy=CallPolicy(2, 1.0))
     over.set()
-    assert "a retriever that gives results one by one ends after at most 100,000" in found.failed[0]
+    assert "a retriever that yields its results must stop after at most 100,000" in found.failed[0]
     assert found.failed[1] == "timeout: no result within 1 s"
 
 
@@ -261,7 +261,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     def once() -> list[list[str] | None]:
         ledger = Ledger(tmp_path / "ledger.sqlite")
         try:
-            return [one.retrieved_ids for one in collect(system, SAMPLES, keeping=OutputCache(ledger, "mine")).samples]
+            return [one.retrieved_ids for one in collect(system, SAMPLES, cache=OutputCache(ledger, "mine")).samples]
         finally:
             ledger.close()
 
@@ -277,13 +277,13 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
 def test_what_is_kept_is_the_systems_own(tmp_path: Path) -> None:
     """Another identity or another k finds nothing of it; offline, a whole run is there again."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    collect(System(), SAMPLES, keeping=OutputCache(ledger, "mine"))
+    collect(System(), SAMPLES, cache=OutputCache(ledger, "mine"))
     offline = System()
-    again = collect(offline, SAMPLES, keeping=OutputCache(ledger, "mine", offline=True))
+    again = collect(offline, SAMPLES, cache=OutputCache(ledger, "mine", offline=True))
     assert (again.stages["retrieve"].kept, offline.asked) == (4, [])
-    other = collect(System(), SAMPLES, k=3, keeping=OutputCache(ledger, "mine", offline=True))
+    other = collect(System(), SAMPLES, k=3, cache=OutputCache(ledger, "mine", offline=True))
     assert {"offline"} == {reason.partition(":")[0] for reason in other.failed.values()}
-    assert collect(System(), SAMPLES, keeping=OutputCache(ledger, "other")).stages["retrieve"].kept == 0
+    assert collect(System(), SAMPLES, cache=OutputCache(ledger, "other")).stages["retrieve"].kept == 0
     ledger.close()
 
 
@@ -291,11 +291,11 @@ def test_failures_are_not_kept(tmp_path: Path) -> None:
     """After a kill a failed question is asked again."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
     system = System(["question 0"])
-    keeping = OutputCache(ledger, "mine")
-    keeping.finish = lambda: None  # type: ignore[method-assign] - as if the process had ended before
-    collect(system, SAMPLES[:2], keeping=keeping)
+    cache = OutputCache(ledger, "mine")
+    cache.finish = lambda: None  # type: ignore[method-assign] - as if the process had ended before
+    collect(system, SAMPLES[:2], cache=cache)
     again = System()
-    found = collect(again, SAMPLES[:2], keeping=OutputCache(ledger, "mine"))
+    found = collect(again, SAMPLES[:2], cache=OutputCache(ledger, "mine"))
     assert (again.asked, found.failed) == (["question 0"], {})
     ledger.close()
 
@@ -311,7 +311,7 @@ def test_slow_systems_fail_their_samples() -> None:
             release.wait(30)
         return ["d1"]
 
-    found = collect(system, SAMPLES, patience=CallPolicy(2, 0.1))
+    found = collect(system, SAMPLES, policy=CallPolicy(2, 0.1))
     release.set()
     assert found.failed == {1: "timeout: no result within 0.1 s"}
 

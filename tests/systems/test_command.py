@@ -71,7 +71,7 @@ def test_several_at_once(program: list[str]) -> None:
     """As many processes as there are places; all questions get their own answer."""
     samples = [Sample(id=str(n), user_input=f"q{n}") for n in range(8)]
     with Command(program) as system:
-        found = collect(system, samples, patience=CallPolicy(2, 30.0))
+        found = collect(system, samples, policy=CallPolicy(2, 30.0))
         assert system._idle.qsize() <= 2
     assert [f"Q{n}" for n in range(8)] == [one.response for one in found.samples]
 

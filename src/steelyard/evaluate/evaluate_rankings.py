@@ -174,30 +174,22 @@ def evaluate_retrieval(
     }
     if not scorable:
         raise InputError(_why_nothing(judged, texts))
-    from ..systems.protocols import document_ids, searcher
+    from ..systems.adapters import name_of
+    from ..systems.collect import retrieve_ids
 
-    search = searcher(retriever, [texts[query] for query in scorable])
-    run: dict[str, dict[str, float]] = {}
-    repeats = 0
-    for query in scorable:
-        try:
-            found, twice = document_ids(search(texts[query], depth), depth)
-        except Exception as error:
-            error.add_note(f"while retrieving for query {query!r}")
-            raise
-        run[query] = {doc: float(len(found) - at) for at, doc in enumerate(found)}
-        repeats += twice
+    retrieved = retrieve_ids(retriever, {query: texts[query] for query in scorable}, depth)
+    run = {query: {doc: float(len(ids) - rank) for rank, doc in enumerate(ids)} for query, ids in retrieved.ids.items()}
     rankings = load_rankings(run, scorable, ties="given")
     report = score_rankings(rankings, asked)
-    report.system = name or _name_of(retriever)
+    report.system = name or name_of(retriever)
     report.k_values = tuple(k_values)
     report.dataset = DatasetNote(digest=_digest(rankings))
     report.samples = [
         Sample(id=query, user_input=texts[query], retrieved_ids=list(run[query]), relevance=dict(scorable[query]))
         for query in report.ids
     ]
-    if repeats:
-        repeated = wording.pluralize(repeats, "repeated document")
+    if retrieved.repeated:
+        repeated = wording.pluralize(retrieved.repeated, "repeated document")
         report.warnings.append(f"{repeated} in the results: each counts once, at its best rank")
     if left_out := len(judged) - len(scorable):
         skipped = "without text or without a positive judgement"
@@ -340,8 +332,3 @@ def _why_nothing(qrels: Qrels, queries: Mapping[str, str]) -> str:
             f" (qrels: {_some(list(qrels), 3)}; queries: {_some(list(queries), 3)})"
         )
     return "nothing to score: no query has both text and a positive judgement"
-
-
-def _name_of(retriever: object) -> str:
-    own = getattr(retriever, "name", None) or getattr(retriever, "__name__", None)
-    return own if isinstance(own, str) and own != "<lambda>" else type(retriever).__name__

@@ -25,7 +25,7 @@ from ..models.run_options import RunOptions
 from ..reports.provenance import DatasetNote, stamp
 from ..reports.report import Report
 from ..stats.pooling import Column
-from ..systems.adapters import method, name_of
+from ..systems.adapters import find_method, name_of
 from ..systems.call_pool import CallPolicy
 from ..systems.collect import CollectedOutputs, collect
 from ..systems.llm_answerer import LLMAnswerer
@@ -102,7 +102,7 @@ def evaluate_system(
     """
     started = time.time()
     asked_of = read_set(dataset, fields=fields)
-    if answerer is None and method(system, "answer") is not None:
+    if answerer is None and find_method(system, "answer") is not None:
         answerer = system
     wanted = (
         default_metrics(asked_of.samples, k, answers=answerer is not None)
@@ -139,8 +139,8 @@ def evaluate_system(
             asked_of.samples,
             answerer=answerer,
             k=k,
-            patience=CallPolicy(workers, deadline, retries),
-            keeping=keeping,
+            policy=CallPolicy(workers, deadline, retries),
+            cache=keeping,
             texts=asked_of.corpus,
             places=places,
             measured=any(str(one) in TAKEN for one in wanted),
@@ -175,7 +175,7 @@ def evaluate_system(
 def _paid(collected: CollectedOutputs, system: object, answerer: object) -> Usage:
     """What calls of ours took: embeddings of our retrievers, answers of our answerer; others tell what theirs took."""
     own = {"index"}
-    if method(system, "take_usage") is not None:
+    if find_method(system, "take_usage") is not None:
         own.add("retrieve")
     if isinstance(answerer, LLMAnswerer):
         own.add("answer")

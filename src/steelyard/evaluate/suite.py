@@ -118,8 +118,8 @@ class BenchmarkSuite:
                 self.dataset.samples(),
                 answerer=answerer,
                 k=self.k,
-                patience=self.patience,
-                keeping=None if ledger is None or self.identity is None else OutputCache(ledger, self.identity),
+                policy=self.patience,
+                cache=None if ledger is None or self.identity is None else OutputCache(ledger, self.identity),
                 texts=self.dataset.corpus,
                 need_ids=True,
             )

@@ -23,9 +23,10 @@ from ..ranking.trec.files import write_run
 from ..reports.provenance import DatasetNote
 from ..reports.report import Report
 from ..systems.bm25 import BM25
+from ..systems.collect import retrieve_ids
 from ..systems.extractive import Extractive
 from ..systems.overlap import Overlap
-from ..systems.protocols import Retriever, document_ids
+from ..systems.protocols import Retriever
 
 DEPTH, READ = 50, 3
 RANKINGS = ("ndcg@10", "recall@10", "map", "mrr@10", "precision@3")
@@ -90,9 +91,10 @@ def evaluate_demo_system(demo: Demo, system: Retriever, name: str, out: Path) ->
     answerer = Extractive()
     run: dict[str, dict[str, float]] = {}
     samples = []
+    questions = {sample.id: sample.user_input or "" for sample in demo.samples}
+    retrieved = retrieve_ids(system, questions, DEPTH).ids
     for sample in demo.samples:
-        question = sample.user_input or ""
-        ids, _ = document_ids(system.retrieve(question, DEPTH), DEPTH)
+        question, ids = questions[sample.id], retrieved[sample.id]
         run[sample.id] = {doc: float(len(ids) - at) for at, doc in enumerate(ids)}
         contexts = [demo.corpus[doc] for doc in ids[:READ]]
         samples.append(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import defaultdict
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..core.async_bridge import wait
 from ..core.errors import InputError, WrongType
 from ..core.records import Usage
 from ..core.wording import pluralize
-from .adapters import Caller, caller_of, method
+from .adapters import SystemAdapter, adapt, find_method, resolve
 from .hits import Hit, hit_of, listed
 
 
@@ -46,21 +44,21 @@ class Hybrid:
             raise InputError(f"k={k}, depth={depth}: expected k of at least 0 and depth of at least 1")
         self.name, self.k, self.depth = name, k, depth
         self.weights = list(weights) if weights is not None else [1.0] * len(retrievers)
-        self._parts, self._callers = list(retrievers), [caller_of(one) for one in retrievers]
+        self._parts, self._adapters = list(retrievers), [adapt(one) for one in retrievers]
 
     def search(self, query: str, limit: int) -> list[Hit]:
         """The fused list, ties in order of id."""
         depth = max(limit, self.depth)
-        return self._fused([self._asked(caller, query, depth) for caller in self._callers], limit)
+        return self._fused([self._results(adapter, query, depth) for adapter in self._adapters], limit)
 
     def search_batch(self, queries: Sequence[str], limit: int) -> list[list[Hit]]:
         """The same for many queries."""
         depth = max(limit, self.depth)
         columns = [
-            list(caller.many(queries, depth))
-            if caller.many is not None
-            else [self._asked(caller, query, depth) for query in queries]
-            for caller in self._callers
+            list(adapter.many(queries, depth))
+            if adapter.many is not None
+            else [self._results(adapter, query, depth) for query in queries]
+            for adapter in self._adapters
         ]
         return [self._fused(row, limit) for row in zip(*columns, strict=True)]
 
@@ -71,7 +69,7 @@ class Hybrid:
     def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
         """The text of a document, from the first part that has it."""
         for part in self._parts:
-            text_of = method(part, "context_text")
+            text_of = find_method(part, "context_text")
             text = text_of(id) if text_of is not None else None
             if isinstance(text, str) and text:
                 return text
@@ -79,12 +77,11 @@ class Hybrid:
 
     def take_usage(self) -> Usage:
         """What the parts took that say so, since this was asked last."""
-        told = [take() for part in self._parts if (take := method(part, "take_usage")) is not None]
+        told = [take() for part in self._parts if (take := find_method(part, "take_usage")) is not None]
         return sum((one for one in told if isinstance(one, Usage)), Usage())
 
-    def _asked(self, caller: Caller, query: str, depth: int) -> object:
-        result = caller.one(query, depth)
-        return wait(result) if inspect.isawaitable(result) else result
+    def _results(self, adapter: SystemAdapter, query: str, depth: int) -> object:
+        return resolve(adapter.one(query, depth))
 
     def _fused(self, lists: Sequence[object], limit: int) -> list[Hit]:
         scores: dict[str, float] = defaultdict(float)

@@ -6,15 +6,13 @@ Paths are steps joined by points, each a key, an attribute or a number; ``*`` is
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ..core.async_bridge import wait
 from ..core.errors import AskFailed, InputError, WrongType
 from ..core.records import Json, Usage
-from .adapters import One, called, caller_of, method, name_of
+from .adapters import Ask, adapt, find_method, name_of, resolve, with_limit
 from .hits import Hit, hit_of
 from .outputs import Output, answer_of, output_of
 
@@ -164,20 +162,20 @@ class Described:
     ) -> None:
         self.system, self.name = system, name_of(system)
         self.paths = Paths(**places) if paths is None else paths
-        self._one: One = caller_of(system).one if question is None else _of_a_mapping(system, question, k)
+        self._ask: Ask = adapt(system).one if question is None else _of_a_mapping(system, question, k)
 
     def ask(self, question: str, k: int) -> Output:
         """Ask the system."""
-        found = self._one(question, k)
-        return self.paths.read(wait(found) if inspect.isawaitable(found) else found)
+        found = self._ask(question, k)
+        return self.paths.read(resolve(found))
 
 
-def _of_a_mapping(system: object, question: str, k: str | None) -> One:
+def _of_a_mapping(system: object, question: str, k: str | None) -> Ask:
     """A system that takes one mapping, by its ``invoke`` or ``run``, or as a callable."""
-    function = method(system, "invoke", "run", "ainvoke") or (system if callable(system) else None)
+    function = find_method(system, "invoke", "run", "ainvoke") or (system if callable(system) else None)
     if function is None:
         raise WrongType(f"{type(system).__name__} has no invoke or run, and is no callable")
-    take = called(function)
+    take = with_limit(function)
 
     def one(text: str, number: int) -> object:
         body = put({}, question, text)

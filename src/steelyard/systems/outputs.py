@@ -1,7 +1,7 @@
-"""What a system gave for one question: what it retrieved, what it answered, or both.
+"""The output of a system for one question: retrieved results, an answer, or both.
 
 A whole system may return a text, a mapping, a (text, documents) pair, or an object with an answer and its sources; a
-retriever returns a list. Which it is, the result says.
+retriever returns a list. The type and the fields of the result show which of them it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDS_FIELDS = ("retrieved_ids", "ids", "doc_ids", "document_ids")
 
 
 class Output(Struct, frozen=True, omit_defaults=True):
-    """Hits, best first, an answer, and what it took. None is not given; an empty list or text is given and empty."""
+    """Hits, best first, an answer, and its usage. None means not returned; an empty list or text was returned empty."""
 
     hits: list[Hit] | None = None
     answer: str | None = None
@@ -34,26 +34,26 @@ class Output(Struct, frozen=True, omit_defaults=True):
 
     @property
     def ids(self) -> list[str] | None:
-        """The source documents at their best ranks; None where a hit has no id."""
+        """The source documents at their best ranks; None if there are no hits or a hit has no id."""
         if self.hits is None:
             return None
         ids = [hit.id for hit in self.hits if hit.id is not None]
         return list(dict.fromkeys(ids)) if len(ids) == len(self.hits) else None
 
     @property
-    def kept(self) -> Output:
-        """The output as it can be kept: halves of surrogate pairs become question marks."""
-        hits = None if self.hits is None else [_kept(hit) for hit in self.hits]
+    def without_surrogates(self) -> Output:
+        """The output with each half of a surrogate pair, which cannot be stored, replaced by a question mark."""
+        hits = None if self.hits is None else [_without_surrogates(hit) for hit in self.hits]
         return replace(self, hits=hits, answer=None if self.answer is None else replace_surrogates(self.answer))
 
 
-def _kept(hit: Hit) -> Hit:
+def _without_surrogates(hit: Hit) -> Hit:
     texts = [None if text is None else replace_surrogates(text) for text in (hit.id, hit.text, hit.chunk)]
     return hit if texts == [hit.id, hit.text, hit.chunk] else replace(hit, id=texts[0], text=texts[1], chunk=texts[2])
 
 
 def output_of(result: object) -> Output:
-    """The result of a call as an ``Output``.
+    """Read the result of a call as an ``Output``.
 
     >>> output_of(["d1", "d2"]).ids
     ['d1', 'd2']
@@ -65,7 +65,7 @@ def output_of(result: object) -> Output:
     if isinstance(result, Output):
         return result
     if isinstance(result, str):
-        return Output(answer=str(result))  # a plain text, whatever class of text it was
+        return Output(answer=str(result))  # a plain str, also for a subclass of str
     if result is None:
         raise WrongType("the system returned nothing")
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str) and _is_list(result[1]):
@@ -83,8 +83,24 @@ def output_of(result: object) -> Output:
     return Output(_together(hits, ids), None if answer is None else answer_of(answer), usage)
 
 
+def ranked_ids(output: Output) -> list[str]:
+    """The source documents of the output of a retriever, each once at its best rank.
+
+    Raises WrongType for an answer without results, and InputError for a result without an id.
+
+    >>> ranked_ids(output_of([("d2", 0.9), ("d1", 0.5), ("d2", 0.1)]))
+    ['d2', 'd1']
+    """
+    if output.hits is None:
+        raise WrongType("a retriever returns a list of results, and this is an answer alone")
+    ids = output.ids
+    if ids is None:
+        raise InputError("a result without a document id")
+    return ids
+
+
 def answer_of(result: object) -> str:
-    """An answerer's result as text: a text, a chat message (``content``), or an object whose ``text`` or answer is one.
+    """Read the result of an answerer: a text, a chat message (``content``), or an object with a ``text`` or an answer.
 
     >>> answer_of({"answer": "Ada"})
     'Ada'
@@ -119,7 +135,7 @@ def _together(hits: object, ids: object) -> list[Hit] | None:
 
 
 def _of_many_queries(ids: object) -> bool:
-    """Whether ids are lists, one for each query, as of a store that answers several at once (Chroma); one was asked."""
+    """Whether ids are a list of lists, one for each query, as returned by Chroma; there was one query."""
     if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], list)):
         return False
     return all(isinstance(one, str) for one in ids[0])
@@ -136,14 +152,14 @@ def _hits(results: object, *, texts: bool = False) -> list[Hit]:
 
 
 def _usage(result: object) -> Usage | None:
-    """Tokens and cost as the result tells them: ``usage`` or ``usage_metadata``, in the usual words."""
-    told = _part(result, "usage") or _part(result, "usage_metadata")
-    if isinstance(told, Usage) or told is None:
-        return told if isinstance(told, Usage) else None
+    """Tokens and cost from the field ``usage`` or ``usage_metadata`` of a result, under their usual names."""
+    usage = _part(result, "usage") or _part(result, "usage_metadata")
+    if isinstance(usage, Usage) or usage is None:
+        return usage if isinstance(usage, Usage) else None
     prompt, completion = (
-        _whole(told, f"{a}_tokens", f"{b}_tokens") for a, b in (("prompt", "input"), ("completion", "output"))
+        _whole(usage, f"{a}_tokens", f"{b}_tokens") for a, b in (("prompt", "input"), ("completion", "output"))
     )
-    cost = _part(told, "cost")
+    cost = _part(usage, "cost")
     known = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
     if prompt is None and completion is None and known is None:
         return None
