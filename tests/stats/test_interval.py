@@ -276,9 +276,9 @@ def test_blocks_do_not_show_in_the_numbers(monkeypatch: pytest.MonkeyPatch) -> N
 
     values = np.random.default_rng(7).random(301)
     replicate = resampling.replicate_of(resampling.MEAN, values, None, 301)
-    whole = resampling.resampled(replicate, 301, 2_000, 3)
+    whole = resampling.resample(replicate, 301, 2_000, 3)
     monkeypatch.setattr(resampling, "BLOCK", 1_000)
-    np.testing.assert_array_equal(resampling.resampled(replicate, 301, 2_000, 3), whole)
+    np.testing.assert_array_equal(resampling.resample(replicate, 301, 2_000, 3), whole)
 
 
 def test_resamples_are_uniform() -> None:

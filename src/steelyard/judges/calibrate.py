@@ -15,7 +15,7 @@ from ..reports.metric_identity import label_of
 from ..reports.provenance import MetricNote
 from ..reports.report import Report
 from ..stats import agreement
-from ..stats.agreement import Agreement, How
+from ..stats.agreement import Agreement, IntervalOptions
 from ..stats.intervals import difference_interval, interval
 from ..stats.krippendorff import krippendorff_alpha
 from ..stats.pooling import FloatArray, groups, passes
@@ -116,7 +116,7 @@ class _How:
         self.confidence, self.seed = confidence, seed
 
 
-def _plainly(how: _How) -> How:
+def _plainly(how: _How) -> IntervalOptions:
     return {"confidence": how.confidence, "seed": how.seed}
 
 
@@ -258,7 +258,9 @@ def _verdicts(joined: PairedLabels, rows: Sequence[int], limit: float, note: Met
     return verdicts
 
 
-def _of_verdicts(said: Sequence[float | None], told: Sequence[float | None], options: How) -> dict[str, Agreement]:
+def _of_verdicts(
+    said: Sequence[float | None], told: Sequence[float | None], options: IntervalOptions
+) -> dict[str, Agreement]:
     return {
         "accuracy": agreement.accuracy(said, told, **options),
         "balanced accuracy": agreement.balanced_accuracy(said, told, **options),
@@ -267,7 +269,9 @@ def _of_verdicts(said: Sequence[float | None], told: Sequence[float | None], opt
     }
 
 
-def _rate(said: Sequence[float | None], told: Sequence[float | None], side: int, options: How) -> Share | None:
+def _rate(
+    said: Sequence[float | None], told: Sequence[float | None], side: int, options: IntervalOptions
+) -> Share | None:
     """How often people (0) or the judge (1) say pass, over the units on which both have a verdict."""
     kept = [row for row, pair in enumerate(zip(said, told, strict=True)) if None not in pair]
     if not kept:
@@ -276,12 +280,12 @@ def _rate(said: Sequence[float | None], told: Sequence[float | None], side: int,
     return Share.of(float(values.mean()), interval(values, **_over(options, kept)))
 
 
-def _over(options: How, kept: Sequence[int]) -> How:
+def _over(options: IntervalOptions, kept: Sequence[int]) -> IntervalOptions:
     tags = options.get("cluster")
     return options if tags is None else {**options, "cluster": [tags[row] for row in kept]}
 
 
-def _bias(scores: FloatArray, people: FloatArray, options: How) -> Share | None:
+def _bias(scores: FloatArray, people: FloatArray, options: IntervalOptions) -> Share | None:
     there = np.flatnonzero(~(np.isnan(scores) | np.isnan(people))).tolist()
     if not there:
         return None
@@ -289,7 +293,9 @@ def _bias(scores: FloatArray, people: FloatArray, options: How) -> Share | None:
     return Share.of(float((scores[there] - people[there]).mean()), found)
 
 
-def _bias_by(report: Report, joined: PairedLabels, rows: Sequence[int], options: How, how: _How) -> dict[str, Share]:
+def _bias_by(
+    report: Report, joined: PairedLabels, rows: Sequence[int], options: IntervalOptions, how: _How
+) -> dict[str, Share]:
     tags = [sample.tags for sample in report.samples]
     found = {}
     for tag in how.by:
@@ -331,7 +337,7 @@ def _ceiling(
     return Ceiling(len(joined.people), len(alike), _ratio(alike, options), _ratio(shared, options), alpha)
 
 
-def _ratio(parts: Sequence[tuple[float, float]], options: How) -> Share:
+def _ratio(parts: Sequence[tuple[float, float]], options: IntervalOptions) -> Share:
     if not parts:
         return Share(None)
     rows = np.array(parts, dtype=np.float64)

@@ -18,7 +18,7 @@ from ..evaluate.evaluate_samples import evaluate_rag
 from ..io.samples import read_samples
 from ..metrics.lookup import requested_metrics
 from ..models.embedder import Embedder
-from ..stats.agreement import Agreement, How, balanced_accuracy, roc_auc, spearman
+from ..stats.agreement import Agreement, IntervalOptions, balanced_accuracy, roc_auc, spearman
 
 JUDGES = {
     "faithful": ("lexical.faithfulness",),
@@ -92,7 +92,7 @@ def agree(
         if any(_kind(one) == "preference" for one in found)
         else {}
     )
-    how: How = {"confidence": confidence, "seed": seed}
+    how: IntervalOptions = {"confidence": confidence, "seed": seed}
     agreed: list[PackAgreement] = []
     for one in found:
         rows = [_row(sample, one, by) for sample in samples]
@@ -128,7 +128,7 @@ def _compared(
     rows: Sequence[_Row | None],
     scores: Sequence[float | None],
     threshold: float | None,
-    how: How,
+    how: IntervalOptions,
 ) -> Iterator[PackAgreement]:
     held = [(row, score) for row, score in zip(rows, scores, strict=True) if row is not None]
     names = ["all", *dict.fromkeys(sorted(slice_ for row, _ in held for slice_ in row.slices))]
@@ -146,15 +146,15 @@ def _agreed(
     metric: str,
     part: Sequence[tuple[_Row, float | None]],
     threshold: float | None,
-    how: How,
+    how: IntervalOptions,
 ) -> PackAgreement:
     limit = 0.0 if threshold is None else threshold
     decided = [(row, score) for row, score in part if threshold is not None or row.label]
     good = [float(row.label > 0) for row, _ in decided]
     scores = [score for _, score in decided]
     called = [None if score is None else float(score > limit or (score == limit and bool(limit))) for score in scores]
-    told: How = {**how, "cluster": [row.cluster for row, _ in decided]}
-    everyone: How = {**how, "cluster": [row.cluster for row, _ in part]}
+    told: IntervalOptions = {**how, "cluster": [row.cluster for row, _ in decided]}
+    everyone: IntervalOptions = {**how, "cluster": [row.cluster for row, _ in part]}
     return PackAgreement(
         pack,
         name,

@@ -1,1 +1,1 @@
-"""stats."""
+"""Statistics: intervals, significance tests, power, agreement, pooling and corrections for judges."""

@@ -1,7 +1,7 @@
-"""How strong is each of many systems, from who beat whom? Bradley and Terry's model (1952).
+"""Strengths of systems from pairwise wins: the model of Bradley and Terry (1952).
 
-System i beats j with the chance ``1 / (1 + exp(s_j - s_i))``. A tie is half a win for both. So that a system which won
-or lost everything has a finite strength, every pair that met counts as having tied once more.
+System i beats j with probability ``1 / (1 + exp(s_j - s_i))``. A tie is half a win for both. One extra tie is added for
+every pair that was compared, so that a system with only wins or only losses has a finite strength.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from msgspec import Struct
 
 from ..core.errors import InputError
-from .resampling import FloatArray, SumStatistic, resampled, sums_by_unit, units_of
+from .resampling import FloatArray, SumStatistic, resample, sums_by_unit, units_of
 
 STEPS, CLOSE = 2_000, 1e-10
 
 
 class Strength(Struct, frozen=True):
-    """One system: log-odds around a mean of 0, with interval; ``beats`` is its chance against one of the others."""
+    """One system: log-odds around a mean of 0, with interval; ``beats`` is its chance against a random other system."""
 
     system: str
     value: float
@@ -28,7 +28,7 @@ class Strength(Struct, frozen=True):
 
 
 def strengths(wins: FloatArray) -> FloatArray:
-    """Strengths from a table of wins, ``wins[..., i, j]`` how often i beat j; over any leading axes at once.
+    """Strengths from a table of wins, where ``wins[..., i, j]`` counts the wins of i over j; for any leading axes.
 
     Maximum likelihood by Hunter's MM steps (2004): each system's odds become its wins over the sum of meetings divided
     by both odds. Shape (…, k, k) in, (…, k) out, each row with mean 0.
@@ -68,7 +68,7 @@ def bradley_terry(
 ) -> list[Strength]:
     """The strength of every system, strongest first, with percentile intervals over resampled samples.
 
-    ``games`` are (first, second, what the first got: 1, 1/2 or 0, the sample): games on one sample are drawn together.
+    ``games`` are (first, second, points of the first: 1, 1/2 or 0, sample); games on one sample are drawn together.
 
     >>> games = [(0, 1, 1.0, n) for n in range(30)] + [(1, 2, 0.5, n) for n in range(30)]
     >>> [one.system for one in bradley_terry(["x", "y", "z"], games)][0]
@@ -90,7 +90,7 @@ def bradley_terry(
         return strengths(drawn.reshape(len(weights), k, k))
 
     tail = (1 - confidence) / 2
-    low, high = np.quantile(resampled(replicate, units, resamples, seed), [tail, 1 - tail], axis=0)
+    low, high = np.quantile(resample(replicate, units, resamples, seed), [tail, 1 - tail], axis=0)
     chances = 1 / (1 + np.exp(value[None, :] - value[:, None]))
     beats = (chances.sum(axis=1) - 0.5) / max(k - 1, 1)
     order = sorted(range(k), key=lambda at: (-value[at], at))

@@ -1,4 +1,4 @@
-"""Sums over embeddings."""
+"""Cosine similarity of embeddings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..core.errors import BadReply
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     """The cosine of the angle between two vectors, in [-1, 1]: ``a·b / (|a| |b|)``.
 
-    Raises BadReply where it does not exist: vectors of unequal length, a zero vector, a number that is not finite.
-    An embedding like that is a fault of the endpoint, and a fault is no similarity of 0.
+    Raises BadReply if it is undefined: vectors of unequal length, a zero vector, a number that is not finite. Such an
+    embedding is an error of the endpoint, which must not count as a similarity of 0.
 
     >>> cosine([1.0, 0.0], [3.0, 0.0]), cosine([1.0, 0.0], [0.0, 2.0])
     (1.0, 0.0)

@@ -1,4 +1,4 @@
-"""The normal and Student's t distribution, by formula: intervals must not wait for a large library to load.
+"""The normal and Student's t distribution, computed here so that intervals do not have to import a large library.
 
 Both agree with scipy to ten digits over the range that intervals and tests use.
 """
@@ -10,7 +10,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
-_ENDLESS = 1e5  # from so many degrees of freedom on, a corrected normal is exact to ten digits
+_NEARLY_NORMAL = 1e5  # above this number of degrees of freedom, a corrected normal is exact to ten digits
 
 
 def normal_cdf(z: float) -> float:
@@ -23,7 +23,7 @@ def normal_cdf(z: float) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """Where a standard normal leaves the share ``p`` below; 0 < p < 1.
+    """The quantile of the standard normal distribution: P(Z <= z) = ``p``; 0 < p < 1.
 
     >>> round(normal_quantile(0.975), 6)
     1.959964
@@ -40,7 +40,7 @@ def student_cdf(t: float, df: float) -> float:
     >>> round(student_cdf(2.228, 10), 4)
     0.975
     """
-    if df > _ENDLESS:
+    if df > _NEARLY_NORMAL:
         return normal_cdf(t * (1 - 1 / (4 * df)) / math.sqrt(1 + t * t / (2 * df)))
     tail = 0.5 * _incomplete_beta(df / 2, 0.5, df / (df + t * t))
     return 1 - tail if t > 0 else tail
@@ -48,7 +48,7 @@ def student_cdf(t: float, df: float) -> float:
 
 @lru_cache(maxsize=256)
 def student_quantile(p: float, df: float) -> float:
-    """Where Student's T with ``df`` degrees of freedom leaves the share ``p`` below; 0 < p < 1.
+    """The quantile of Student's T with ``df`` degrees of freedom: P(T <= t) = ``p``; 0 < p < 1.
 
     >>> round(student_quantile(0.975, 10), 4)
     2.2281

@@ -1,16 +1,16 @@
-"""How sure a number is: intervals around any pooled value.
+"""Confidence intervals of any pooled value.
 
 The default method depends on the data alone and is named in the result:
 
-- ``wilson``: values that are all 0 or 1 (a bootstrap of all ones would claim certainty);
-- ``t``: fewer than eight values, where a bootstrap cannot reach beyond what was seen, and differences of two systems,
-  which are about symmetric: there a skewness measured on few pairs that differ misleads more than it helps;
+- ``wilson``: values that are all 0 or 1 (a bootstrap of all ones would give an interval of width 0);
+- ``t``: fewer than eight values, for which a bootstrap cannot exceed the observed range, and differences of two
+  systems, which are nearly symmetric: a skewness estimated from few differing pairs harms coverage there;
 - ``bca``: up to 1,000 values; bias-corrected and accelerated bootstrap, widened for small samples;
-- ``jackknife``: more than that; what the bootstrap converges to, by formula (mean, ratio and their like);
+- ``jackknife``: more than 1,000 values; the limit of the bootstrap, by formula (mean, ratio and similar statistics);
 - ``order statistics``: quantiles;
-- ``constant``: all values are equal but neither 0 nor 1; the interval is that value, and says only that no spread
-  was seen;
-- ``none``: no values, one value, or a statistic that most resamples leave undefined; there is no interval.
+- ``constant``: all values are equal but neither 0 nor 1; the interval is that value, which means only that the sample
+  has no spread;
+- ``none``: no values, one value, or a statistic that is undefined for most resamples; there is no interval.
 
 With ``cluster`` whole clusters are resampled, and the method's name begins with ``cluster``. ``bench/inference.py``
 measures the coverage behind these choices.
@@ -39,9 +39,9 @@ from .resampling import (
     SumStatistic,
     WeightStatistic,
     difference,
-    left_out,
+    jackknife,
     replicate_of,
-    resampled,
+    resample,
     statistic_of,
     units_of,
 )
@@ -51,18 +51,18 @@ Cluster: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 
 RESAMPLES = 2_000
 LARGE = 1_000
-"""Beyond so many units the jackknife takes the bootstrap's place for statistics that are smooth."""
+"""Above this number of units, the jackknife replaces the bootstrap for smooth statistics."""
 
 SMALL = 8
-"""Below so many units Student's t takes its place."""
+"""Below this number of units, Student's t replaces the bootstrap."""
 
 
 class DegenerateData(UserWarning):
-    """A method was asked for by name, and the data have no spread from which it could tell anything."""
+    """Warns that the data have no spread for a method that was requested by name."""
 
 
 class Interval(Struct, frozen=True):
-    """The bounds of a number, None where there are none; how they were found, and from how many values."""
+    """The bounds of a number (None if there are none), the method, and the number n of values."""
 
     low: float | None
     high: float | None
@@ -84,13 +84,13 @@ def interval(
 
     ``values`` has one row per sample: shape (n,), or (n, columns) for a statistic that takes several. ``statistic``
     is ``mean``, ``total``, ``geometric``, ``ratio`` (first column's sum over the second's), ``Quantile(q)``, or any
-    function of the rows whose order does not matter. Undefined samples must be left out before: a value that is
-    not finite is an ``InputError``. For the difference of two systems use ``difference_interval``: differences
-    that happen to be 0 and 1 are no pass rate.
+    function of the rows whose order does not matter. Leave out undefined samples first: a value that is not finite is
+    an ``InputError``. For the difference of two systems use ``difference_interval``: differences that happen to be 0
+    and 1 are not a pass rate.
 
     Bootstrap: BCa (Efron 1987) or percentile, both at the normal quantile widened to sqrt(n / (n - 1)) times
     Student's (Hesterberg 2015, section 5.3), without which intervals of 20 samples cover 91 % instead of 95.
-    Asked for by name on data without spread, it warns ``DegenerateData``.
+    If requested by name on data without spread, it warns ``DegenerateData``.
 
     >>> found = interval([0.0, 1.0, 1.0, 1.0])
     >>> round(found.low, 4), round(found.high, 4), found.method, found.n
@@ -101,7 +101,7 @@ def interval(
     rows, rule = _checked(values), statistic_of(statistic)
     n = len(rows)
     codes, units = units_of(cluster, n)
-    level = _level(confidence)
+    level = _checked_level(confidence)
     scores = rule is MEAN and n > 0 and bool(((rows >= 0) & (rows <= 1)).all())
     if method == "wilson" or (method == "auto" and scores and _suits_wilson(rows, clustered=codes is not None)):
         if not (rule is MEAN and n and ((rows == 0) | (rows == 1)).all()):
@@ -110,7 +110,7 @@ def interval(
         found = Interval(*wilson(float(rows.mean()) * trials, trials, confidence=confidence), "wilson", n)
     else:
         chosen = _default(rule, codes, units) if method == "auto" else method
-        found = _of_any(rows, rule, level, resamples, chosen, seed, codes, units, warn=method != "auto")
+        found = _resampling_interval(rows, rule, level, resamples, chosen, seed, codes, units, warn=method != "auto")
         if scores and found.low is not None and found.high is not None:
             found = Interval(max(found.low, 0.0), min(found.high, 1.0), found.method, n)
     return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
@@ -129,10 +129,10 @@ def difference_interval(
 ) -> Interval:
     """The interval of statistic(current) - statistic(baseline), both measured on the same samples in the same order.
 
-    A pair with NaN on either side is left out; ``n`` counts the others. Pairs are resampled together. Where both
-    sides are all 0 or 1 the interval of the difference of their means is Bonett and Price's (2012), which counts one
-    more disagreement each way; it stays honest where few pairs differ. Where no pair differs at all the interval is
-    [0, 0], ``constant``.
+    A pair with NaN on either side is left out; ``n`` counts the others. Pairs are resampled together. If both sides
+    are all 0 or 1, the interval of the difference of their means is Bonett and Price's (2012), which adds one
+    disagreement in each direction, so that it covers well even if few pairs differ. If no pair differs, the interval
+    is [0, 0], ``constant``.
 
     >>> difference_interval([1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]).method
     'bonett-price'
@@ -145,19 +145,21 @@ def difference_interval(
     if binary and method == "auto" and (first != second).any():
         low, high = _paired_shares(first - second, normal_quantile((1 + confidence) / 2))
         return Interval(low, high, "bonett-price", n)
-    apart = difference(rule, 1 if first.ndim == 1 else first.shape[1])
-    if method == "auto" and isinstance(apart, SumStatistic):
+    difference_rule = difference(rule, 1 if first.ndim == 1 else first.shape[1])
+    if method == "auto" and isinstance(difference_rule, SumStatistic):
         chosen: Method = "t"
     else:
-        chosen = _default(apart, codes, units) if method == "auto" else method
-    found = _of_any(both, apart, _level(confidence), resamples, chosen, seed, codes, units, warn=method != "auto")
+        chosen = _default(difference_rule, codes, units) if method == "auto" else method
+    found = _resampling_interval(
+        both, difference_rule, _checked_level(confidence), resamples, chosen, seed, codes, units, warn=method != "auto"
+    )
     if rule is MEAN and found.low is not None and found.high is not None and (np.abs(first - second) <= 1).all():
         found = Interval(max(found.low, -1.0), min(found.high, 1.0), found.method, n)
     return found if codes is None else Interval(found.low, found.high, f"cluster {found.method}", n)
 
 
 def wilson(successes: float, trials: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval (1927) of a share; it never collapses, and covers well from a handful of trials on.
+    """Wilson's score interval (1927) of a share; its width is never 0, and it covers well from about five trials on.
 
     >>> low, high = wilson(5, 5)
     >>> round(low, 4), high
@@ -165,7 +167,7 @@ def wilson(successes: float, trials: float, *, confidence: float = 0.95) -> tupl
     """
     if not 0 <= successes <= trials or trials < 1:
         raise InputError(f"{successes:g} successes in {trials} trials")
-    z = normal_quantile((1 + _level(confidence)) / 2)
+    z = normal_quantile((1 + _checked_level(confidence)) / 2)
     p, shrink = successes / trials, z * z / trials
     middle = (p + shrink / 2) / (1 + shrink)
     half = z / (1 + shrink) * math.sqrt(p * (1 - p) / trials + shrink / (4 * trials))
@@ -183,13 +185,13 @@ def pairs(
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if one.shape != other.shape:
         raise InputError(f"pairs need equal shapes, found {one.shape} and {other.shape}")
-    gone = np.isnan(one) | np.isnan(other)
-    there = ~(gone if gone.ndim == 1 else gone.any(axis=-1))
-    if cluster is not None and not there.all():
+    missing = np.isnan(one) | np.isnan(other)
+    complete = ~(missing if missing.ndim == 1 else missing.any(axis=-1))
+    if cluster is not None and not complete.all():
         if len(cluster) != len(one):
             raise InputError(f"{len(cluster)} tags for {len(one)} values", field="cluster")
-        cluster = [cluster[place] for place in np.flatnonzero(there).tolist()]
-    return _checked(one[there]), _checked(other[there]), cluster
+        cluster = [cluster[place] for place in np.flatnonzero(complete).tolist()]
+    return _checked(one[complete]), _checked(other[complete]), cluster
 
 
 def _checked(values: ArrayLike) -> FloatArray:
@@ -203,14 +205,14 @@ def _checked(values: ArrayLike) -> FloatArray:
     return rows
 
 
-def _level(confidence: float) -> float:
+def _checked_level(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError(f"must be between 0 and 1, found {confidence}", field="confidence")
     return confidence
 
 
 def _suits_wilson(rows: FloatArray, *, clustered: bool) -> bool:
-    """Binary values; clustered ones only where the bootstrap would collapse, each cluster then being one trial."""
+    """Whether values are binary; clustered values must also be all equal, and each cluster then counts as one trial."""
     if not ((rows == 0) | (rows == 1)).all():
         return False
     return not clustered or bool((rows == rows[0]).all())
@@ -232,7 +234,7 @@ def _default(rule: Statistic, codes: IndexArray | None, units: int) -> Method:
     return "jackknife" if isinstance(rule, SumStatistic | WeightStatistic) and units > LARGE else "bca"
 
 
-def _of_any(
+def _resampling_interval(
     rows: FloatArray,
     rule: Statistic,
     level: float,
@@ -244,54 +246,54 @@ def _of_any(
     *,
     warn: bool,
 ) -> Interval:
-    """The interval of any statistic by resampling units, or by the formula that stands in for it."""
+    """The interval of any statistic by resampling units, or by the formula that replaces resampling."""
     if method not in get_args(Method):
         raise InputError(f"unknown method {method!r}: expected one of {', '.join(get_args(Method))}", field="method")
     n = len(rows)
     if units < 2:
-        return _nothing(n, warn=warn)
+        return _no_interval(n, warn=warn)
     if method == "order statistics":
         return _order_statistics(rows, rule, level)
     with np.errstate(all="ignore"):
         estimate = float(rule(rows))
-        left = _defined(left_out(rule, rows, codes, units))
+        left = _finite_values(jackknife(rule, rows, codes, units))
         if not math.isfinite(estimate) or left is None:
-            return _nothing(n, warn=warn)
+            return _no_interval(n, warn=warn)
         if method in {"t", "jackknife"}:
             return _from_jackknife(left, estimate, units, level, method, n, warn=warn)
-        drawn = _defined(resampled(replicate_of(rule, rows, codes, units), units, resamples, seed))
+        drawn = _finite_values(resample(replicate_of(rule, rows, codes, units), units, resamples, seed))
     if drawn is None:
-        return _nothing(n, warn=warn)
-    if _flat(drawn, estimate):
+        return _no_interval(n, warn=warn)
+    if _is_constant(drawn, estimate):
         return _constant(estimate, n, warn=warn)
-    shift = _Shift.of(drawn, estimate, left) if method == "bca" else _Shift(0.0, 0.0)
+    correction = _BcaCorrection.of(drawn, estimate, left) if method == "bca" else _BcaCorrection(0.0, 0.0)
     z = math.sqrt(units / (units - 1)) * student_quantile((1 + level) / 2, units - 1)
-    low, high = np.quantile(drawn, [shift.share(-z), shift.share(z)])
+    low, high = np.quantile(drawn, [correction.share(-z), correction.share(z)])
     return Interval(float(low), float(high), method, n)
 
 
-class _Shift(NamedTuple):
-    """The two corrections of BCa: how far the bootstrap's median is off, and how the error grows with the value."""
+class _BcaCorrection(NamedTuple):
+    """The two corrections of BCa: the bias of the bootstrap's median, and the change of the error with the value."""
 
     bias: float
     acceleration: float
 
     @classmethod
-    def of(cls, drawn: FloatArray, estimate: float, left: FloatArray) -> _Shift:
+    def of(cls, drawn: FloatArray, estimate: float, left: FloatArray) -> _BcaCorrection:
         near = np.abs(drawn - estimate) <= 1e-12 * max(abs(estimate), float(np.ptp(drawn)))
         below = (float((drawn < estimate)[~near].sum()) + near.sum() / 2) / len(drawn)
         edge = 0.5 / len(drawn)
         return cls(normal_quantile(min(max(below, edge), 1 - edge)), _acceleration(left))
 
     def share(self, z: float) -> float:
-        """Where to cut the bootstrap's distribution for the normal quantile ``z``."""
+        """The share of the bootstrap's distribution that corresponds to the normal quantile ``z``."""
         sum_ = self.bias + z
         scale = 1 - self.acceleration * sum_
         return normal_cdf(self.bias + sum_ / scale) if scale > 0 else float(sum_ > 0)
 
 
 def _acceleration(left: FloatArray) -> float:
-    """A sixth of the skewness of the mean of the jackknife's influences."""
+    """One sixth of the skewness of the mean of the jackknife's influences."""
     gaps = left.mean() - left
     squares = float((gaps**2).sum())
     return float((gaps**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
@@ -300,8 +302,8 @@ def _acceleration(left: FloatArray) -> float:
 def _from_jackknife(
     left: FloatArray, estimate: float, units: int, level: float, method: Method, n: int, *, warn: bool
 ) -> Interval:
-    """Estimate and standard error by the jackknife; the large-sample form adds the skewness that BCa would see."""
-    if _flat(left, estimate):
+    """The interval from the jackknife's standard error; for large samples, with the correction of BCa for skewness."""
+    if _is_constant(left, estimate):
         return _constant(estimate, n, warn=warn)
     parts = len(left)
     error = math.sqrt((parts - 1) / parts * float(((left - left.mean()) ** 2).sum()))
@@ -312,7 +314,7 @@ def _from_jackknife(
 
 
 def _order_statistics(rows: FloatArray, rule: Statistic, level: float) -> Interval:
-    """The values between which the quantile lies (Woodruff 1952), whatever the distribution."""
+    """The values between which the quantile lies (Woodruff 1952), for any distribution."""
     if not isinstance(rule, Quantile) or rows.ndim != 1:
         raise InputError("order statistics are for a quantile of one number per sample", field="method")
     ordered, n, q = np.sort(rows), len(rows), rule.q
@@ -322,13 +324,13 @@ def _order_statistics(rows: FloatArray, rule: Statistic, level: float) -> Interv
     return Interval(float(low), float(high), "order statistics", n)
 
 
-def _defined(values: FloatArray) -> FloatArray | None:
-    """The values that exist, if at least half do."""
-    kept = values[np.isfinite(values)]
-    return kept if len(kept) and 2 * len(kept) >= len(values) else None
+def _finite_values(values: FloatArray) -> FloatArray | None:
+    """The finite values, if at least half are finite."""
+    finite = values[np.isfinite(values)]
+    return finite if len(finite) and 2 * len(finite) >= len(values) else None
 
 
-def _flat(values: FloatArray, estimate: float) -> bool:
+def _is_constant(values: FloatArray, estimate: float) -> bool:
     return float(np.ptp(values)) <= 1e-12 * max(abs(estimate), 1e-300)
 
 
@@ -340,7 +342,7 @@ def _constant(value: float, n: int, *, warn: bool) -> Interval:
     return Interval(value, value, "constant", n)
 
 
-def _nothing(n: int, *, warn: bool) -> Interval:
+def _no_interval(n: int, *, warn: bool) -> Interval:
     if warn:
         warnings.warn(f"{pluralize(n, 'value is', 'values are')} too few for an interval", DegenerateData, stacklevel=4)
     return Interval(None, None, "none", n)

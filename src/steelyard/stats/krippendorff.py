@@ -1,7 +1,7 @@
-"""Krippendorff's alpha: the agreement of any number of raters, some of whom left gaps.
+"""Krippendorff's alpha: the agreement of any number of raters, with missing values.
 
-alpha = 1 - observed / expected disagreement, over all pairs of values that two raters gave to one unit. It is 1 in
-full agreement, 0 where raters agree as chance would have them, and below 0 where they agree less.
+alpha = 1 - observed / expected disagreement, over all pairs of values that two raters gave to one unit. It is 1 for
+full agreement, 0 for agreement by chance, and below 0 for less agreement than by chance.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ from typing import Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from ..core.errors import InputError
-from .agreement import Agreement, How, Label, measured
+from .agreement import Agreement, IntervalOptions, Label, measure
 from .resampling import FloatArray, SumStatistic
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 Sums: TypeAlias = Callable[[FloatArray], FloatArray]
 
-MOST = 60
-"""So many distinct values are told apart as categories or ranks; beyond them values are numbers."""
+MOST_VALUES = 60
+"""The most distinct values that the nominal and the ordinal level support."""
 
 
-def krippendorff_alpha(ratings: Sequence[Sequence[Label]], level: Level = "nominal", **how: Unpack[How]) -> Agreement:
-    """Krippendorff's alpha (2004, 2011): one row per rater, one column per unit, None or NaN where there is no value.
+def krippendorff_alpha(
+    ratings: Sequence[Sequence[Label]], level: Level = "nominal", **options: Unpack[IntervalOptions]
+) -> Agreement:
+    """Krippendorff's alpha (2004, 2011): one row per rater, one column per unit, None or NaN for a missing value.
 
     Disagreement of two values is 1 (``nominal``), the squared distance of their mean ranks (``ordinal``; numbers in
     their order), or their squared difference (``interval``). ``n`` counts units with two values or more, ``excluded``
-    the others; units are what is resampled. Undefined where all values are equal; without interval at 1.
+    the others; units are resampled. Undefined if all values are equal; no interval at 1.
 
     >>> round(krippendorff_alpha([[1, 1, 2, None], [1, 1, 2, 2], [1, 2, 2, 2]]).value, 6)
     0.666667
@@ -41,29 +43,29 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Label]], level: Level = "nomin
     values = np.unique(rows[~np.isnan(rows)])
     if len(values) == 1:
         return Agreement(None, n=len(rows), excluded=excluded, reason="all values are equal")
-    if level != "interval" and len(values) > MOST:
+    if level != "interval" and len(values) > MOST_VALUES:
         raise InputError(
-            f"{len(values)} distinct values: expected at most {MOST}, or the interval level", field="level"
+            f"{len(values)} distinct values: expected at most {MOST_VALUES}, or the interval level", field="level"
         )
-    tags = how.get("cluster")
+    tags = options.get("cluster")
     if tags is not None:
         if len(tags) != len(table):
             raise InputError(f"{len(tags)} tags for {len(table)} units", field="cluster")
-        how["cluster"] = [tags[unit] for unit in np.flatnonzero(paired).tolist()]
+        options["cluster"] = [tags[unit] for unit in np.flatnonzero(paired).tolist()]
     if level == "interval":
-        parts, finish = _moments(rows), _of_moments
+        parts, finish = _moments(rows), _alpha_from_moments
     else:
         parts = _coincidences(rows, values)
-        finish = _of_ranks if level == "ordinal" else _of_categories
-    return measured(SumStatistic(f"alpha ({level})", _as_they_are, finish), parts, excluded, how)
+        finish = _alpha_of_ranks if level == "ordinal" else _alpha_of_categories
+    return measure(SumStatistic(f"alpha ({level})", _identity, finish), parts, excluded, options)
 
 
-def _as_they_are(parts: FloatArray) -> FloatArray:
+def _identity(parts: FloatArray) -> FloatArray:
     return parts
 
 
 def _numbers(ratings: Sequence[Sequence[Label]], level: Level) -> FloatArray:
-    """Units x raters, NaN where there is no value; only at the nominal level may names stand for values."""
+    """Units x raters, NaN for a missing value; names are allowed only at the nominal level."""
     if len({len(row) for row in ratings}) > 1:
         raise InputError("every rater has one place per unit: found rows of unequal length")
     names = sorted({value for row in ratings for value in row if isinstance(value, str)})
@@ -85,13 +87,13 @@ def _moments(rows: FloatArray) -> FloatArray:
     return np.column_stack([2 * (count * squares - total**2) / (count - 1), count, squares, total])
 
 
-def _of_moments(sums: FloatArray) -> FloatArray:
-    apart, count, squares, total = np.moveaxis(sums, -1, 0)
-    return _alpha(apart, 2 * (count * squares - total**2), count, squares)
+def _alpha_from_moments(sums: FloatArray) -> FloatArray:
+    disagreement, count, squares, total = np.moveaxis(sums, -1, 0)
+    return _alpha(disagreement, 2 * (count * squares - total**2), count, squares)
 
 
 def _coincidences(rows: FloatArray, values: FloatArray) -> FloatArray:
-    """Per unit: how often two of its raters gave categories c and d, over one less than the number of its raters."""
+    """Per unit: the number of pairs of raters with categories c and d, over the number of its raters less one."""
     counts = (rows[:, :, None] == values).sum(axis=1).astype(np.float64)
     pairs = counts[:, :, None] * counts[:, None, :]
     diagonal = np.arange(len(values))
@@ -106,24 +108,24 @@ def _table(sums: FloatArray) -> FloatArray:
     return sums.reshape(*sums.shape[:-1], k, k)
 
 
-def _of_categories(sums: FloatArray) -> FloatArray:
+def _alpha_of_categories(sums: FloatArray) -> FloatArray:
     table = _table(sums)
     sizes = table.sum(axis=-1)
     count = sizes.sum(axis=-1)
-    apart = count - np.trace(table, axis1=-2, axis2=-1)
-    return _alpha(apart, count**2 - (sizes**2).sum(axis=-1), count, count)
+    disagreement = count - np.trace(table, axis1=-2, axis2=-1)
+    return _alpha(disagreement, count**2 - (sizes**2).sum(axis=-1), count, count)
 
 
-def _of_ranks(sums: FloatArray) -> FloatArray:
+def _alpha_of_ranks(sums: FloatArray) -> FloatArray:
     table = _table(sums)
     sizes = table.sum(axis=-1)
     count = sizes.sum(axis=-1)
     ranks = np.cumsum(sizes, axis=-1) - sizes / 2 - count[..., None] / 2  # mean ranks, 0 in the middle
     squares, total = (sizes * ranks**2).sum(axis=-1), (sizes * ranks).sum(axis=-1)
-    together = (table * ranks[..., :, None] * ranks[..., None, :]).sum(axis=(-1, -2))
-    return _alpha(2 * (squares - together), 2 * (count * squares - total**2), count, squares)
+    products = (table * ranks[..., :, None] * ranks[..., None, :]).sum(axis=(-1, -2))
+    return _alpha(2 * (squares - products), 2 * (count * squares - total**2), count, squares)
 
 
-def _alpha(apart: FloatArray, by_chance: FloatArray, count: FloatArray, scale: FloatArray) -> FloatArray:
-    """From disagreement summed over pairs within units, and over all pairs of values; NaN where no two differ."""
-    return np.where(by_chance > 1e-12 * count * scale, 1 - (count - 1) * apart / by_chance, np.nan)
+def _alpha(disagreement: FloatArray, by_chance: FloatArray, count: FloatArray, scale: FloatArray) -> FloatArray:
+    """Alpha from disagreement summed over pairs within units and over all pairs of values; NaN if no two differ."""
+    return np.where(by_chance > 1e-12 * count * scale, 1 - (count - 1) * disagreement / by_chance, np.nan)

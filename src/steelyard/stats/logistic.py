@@ -1,4 +1,4 @@
-"""Counts to a probability: logistic models whose coefficients are data, with where they came from."""
+"""Logistic models that convert counts to a probability, with coefficients and their provenance from data files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..core.records import Json
 class Model(Struct, frozen=True, forbid_unknown_fields=True):
     """A logistic model: ``coefficients`` by the name of a count, in its own unit.
 
-    ``provenance`` says what was fitted to what, when and by which script; ``threshold`` is the probability from which
-    on a sample counts as good.
+    ``provenance`` records the data, the date and the script of the fit; ``threshold`` is the least probability of a
+    sample that counts as good.
     """
 
     name: str
@@ -38,14 +38,14 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True):
         return round(1 / (1 + math.exp(-max(-700.0, min(700.0, logit)))), 9)
 
     def terms(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """What each count adds to the logit, for those that add something."""
+        """The contribution of each count to the logit, without those of 0."""
         terms = {name: round(value * counts[name], 4) for name, value in self.coefficients.items()}
         return {"intercept": round(self.intercept, 4), **{name: term for name, term in terms.items() if term}}
 
 
 @cache
 def model(name: str) -> Model:
-    """The model of a name, from ``resources/NAME.json``.
+    """Load a model by its name, from ``resources/NAME.json``.
 
     >>> sorted(model("faithfulness").provenance)[:2]
     ['cross_validated', 'fitted_on']

@@ -1,7 +1,7 @@
-"""Scores in, one number with its n out.
+"""Pool the scores of a metric to one estimate with its n.
 
-A column holds one metric on all samples; a pool reduces it; an estimate says what the number rests on and how sure
-it is. Slices, macro averages and intervals are the same pool over other lists.
+A column contains one metric on all samples; a pool reduces it to a number; an estimate adds n and the interval.
+Slices, macro averages and intervals use the same pools on other lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass
 class Column:
-    """One metric on all samples. A value is NaN where the score is undefined or failed, and a reason says why."""
+    """One metric on all samples. A value is NaN if the score is undefined or failed; the reason is stored by row."""
 
     values: FloatArray
     undefined: dict[int, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Column:
 
     @classmethod
     def of(cls, values: Sequence[float] | FloatArray, reason: str = "undefined for this query") -> Column:
-        """A column from plain values in which NaN means undefined."""
+        """Build a column from plain values in which NaN means undefined."""
         array = np.asarray(values, dtype=np.float64)
         return cls(array, dict.fromkeys(np.flatnonzero(np.isnan(array)).tolist(), reason))
 
@@ -47,12 +47,12 @@ class Column:
 
     def take(self, rows: Sequence[int]) -> Column:
         """The same column over some of its rows."""
-        where = {row: at for at, row in enumerate(rows)}
-        kept = {
-            name: {where[row]: item for row, item in getattr(self, name).items() if row in where}
+        new_row = {row: at for at, row in enumerate(rows)}
+        details = {
+            name: {new_row[row]: item for row, item in getattr(self, name).items() if row in new_row}
             for name in ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
         }
-        return Column(self.values[np.asarray(rows, dtype=np.intp)], **kept)
+        return Column(self.values[np.asarray(rows, dtype=np.intp)], **details)
 
 
 def statistic_for(pool: str) -> Statistic:
@@ -75,7 +75,7 @@ POOLS = ("mean", "total", "geometric", "ratio")
 
 
 def rows_of(column: Column, scored: Sequence[int], pool: str, metric: str) -> FloatArray:
-    """What a pool reduces: the values, or the numerators and denominators for a ratio."""
+    """The input of a pool: the values, or the numerators and denominators for a ratio."""
     if pool != "ratio":
         return column.values[np.asarray(scored, dtype=np.intp)]
     if any(row not in column.parts for row in scored):
@@ -99,7 +99,7 @@ def estimate(
     """Pool a column: value, n, undefined, failed, interval, bounds for the failures, pass rate.
 
     ``pool="ratio"`` divides the summed numerators by the summed denominators (a micro average), for metrics whose
-    scores carry both parts.
+    scores have both parts.
     """
     scored = np.flatnonzero(~np.isnan(column.values)).tolist()
     statistic = statistic_for(pool)

@@ -1,7 +1,7 @@
-"""How many samples does it take? Effects and sample sizes of a paired comparison, and success in every one of k tries.
+"""Detectable effects and sample sizes of a paired comparison, and the probability of success in k tries.
 
 The formulas are those of the paired t test, which the randomisation test follows closely from a dozen pairs on. For a
-correction over m metrics give alpha / m.
+correction over m metrics, pass alpha / m.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST = 10**9
 
 
 def detectable_effect(n: int, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """The least true mean difference that n pairs show as significant with probability ``power``; two-sided test.
+    """The smallest true mean difference that n pairs show as significant with probability ``power``; two-sided test.
 
     (t(1 - alpha / 2) + t(power)) * sd / sqrt(n), with Student's quantiles at n - 1 degrees of freedom. ``sd`` is the
     standard deviation of the paired differences, in the metric's own units; for pass or fail it is
@@ -32,7 +32,7 @@ def detectable_effect(n: int, sd: float, *, alpha: float = 0.05, power: float = 
 
 
 def samples_needed(effect: float, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """The least number of pairs that shows a true mean difference of ``effect`` with probability ``power``.
+    """The smallest number of pairs that shows a true mean difference of ``effect`` with probability ``power``.
 
     The inverse of ``detectable_effect``. No number of pairs shows an effect of 0: None.
 
@@ -63,8 +63,8 @@ def samples_needed(effect: float, sd: float, *, alpha: float = 0.05, power: floa
 def pass_hat_k(successes: int, trials: int, k: int) -> float | None:
     """pass^k: the chance that all of k tries at a sample succeed, C(successes, k) / C(trials, k).
 
-    Unbiased from ``trials`` >= k tries (Yao et al. 2024, tau-bench); fewer tries say nothing: None. The mean over
-    samples is the system's.
+    Unbiased from ``trials`` >= k tries (Yao et al. 2024, tau-bench); None for fewer tries. The value of a system is the
+    mean over its samples.
 
     >>> pass_hat_k(3, 4, 2)
     0.5
@@ -76,7 +76,7 @@ def pass_hat_k(successes: int, trials: int, k: int) -> float | None:
 def pass_at_k(successes: int, trials: int, k: int) -> float | None:
     """pass@k: the chance that at least one of k tries at a sample succeeds, 1 - C(failures, k) / C(trials, k).
 
-    Unbiased from ``trials`` >= k tries (Chen et al. 2021); fewer tries say nothing: None.
+    Unbiased from ``trials`` >= k tries (Chen et al. 2021); None for fewer tries.
 
     >>> round(pass_at_k(1, 4, 2), 6)
     0.5
@@ -87,7 +87,7 @@ def pass_at_k(successes: int, trials: int, k: int) -> float | None:
 
 def _check(*, sd: float, alpha: float, power: float) -> None:
     if not (math.isfinite(sd) and sd >= 0):
-        raise InputError(f"must be a finite number from 0 on, found {sd}", field="sd")
+        raise InputError(f"must be a finite number of at least 0, found {sd}", field="sd")
     if not 0 < alpha < 1:
         raise InputError(f"must be between 0 and 1, found {alpha}", field="alpha")
     if not alpha < power < 1:

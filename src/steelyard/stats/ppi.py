@@ -1,4 +1,4 @@
-"""A right mean from many judged samples and few human labels: prediction-powered inference.
+"""Prediction-powered inference: an unbiased mean from many judged samples and few human labels.
 
 The judge has scored every sample, people have labelled some. The mean label of those is right but rests on few; the
 judge's mean rests on many but is the judge's. Labels are regressed on scores, and the mean label is moved by the slope
@@ -29,17 +29,17 @@ from .distributions import normal_quantile, student_quantile
 from .intervals import Cluster, wilson
 from .resampling import FloatArray, IndexArray, units_of
 
-SMOOTH = 1e-9
-"""Residuals whose squares add up to less are none: a straight line meets every label."""
+NO_RESIDUAL = 1e-9
+"""Residuals with a smaller sum of squares count as zero: a straight line fits every label."""
 
 
-WIDER = 1.05
-"""How much wider than that of the labels alone an interval may be. Always to take the narrower of two would be to
-favour the one that is narrow by mistake, and costs a percent of coverage."""
+MOST_WIDENING = 1.05
+"""The largest width of an interval relative to that of the labels alone. Always choosing the narrower of two intervals
+would favour one that is narrow by chance, and costs one percent of coverage."""
 
 
 class Corrected(Struct, frozen=True):
-    """A mean as people would give it, from ``n`` labels and ``judged`` scores.
+    """An estimate of the mean human label, from ``n`` labels and ``judged`` scores.
 
     ``uncorrected`` is the judge's mean over all; ``alone`` the mean label, with its own interval. ``slope`` is how far
     labels move with scores (0 where the labels stand alone); ``effective`` the number of labels, drawn at random,
@@ -64,7 +64,7 @@ class Corrected(Struct, frozen=True):
 
     @property
     def gain(self) -> float | None:
-        """How many times the labels count for: effective / n."""
+        """The factor by which the judge's scores increase the number of labels: effective / n."""
         return None if self.effective is None or not self.n else self.effective / self.n
 
 
@@ -77,7 +77,7 @@ def corrected_mean(
     cluster: Cluster | None = None,
     confidence: float = 0.95,
 ) -> Corrected:
-    """The mean label over all samples, from labels on some and a judge's scores on all.
+    """Estimate the mean label over all samples, from labels on some and a judge's scores on all.
 
     ``labels`` and ``scores`` have one number per sample, NaN where there is none; labels need not be on the scale of
     the scores. ``strata`` has one name per sample where labels are random within strata only; ``shares`` then says
@@ -93,7 +93,7 @@ def corrected_mean(
     >>> round(found.value, 3), round(found.uncorrected, 3), round(found.alone, 3), round(found.effective, 1)
     (0.525, 0.66, 0.7, 44.1)
     """
-    return _corrected(labels, scores, strata, shares, cluster, confidence, apart=False)
+    return _corrected(labels, scores, strata, shares, cluster, confidence, is_difference=False)
 
 
 def corrected_difference(
@@ -107,7 +107,7 @@ def corrected_difference(
     cluster: Cluster | None = None,
     confidence: float = 0.95,
 ) -> Corrected:
-    """The mean label of one system minus that of another on the same samples in the same order, as people see it.
+    """Estimate the mean human label of one system minus that of another on the same samples in the same order.
 
     Pairs count where both systems have what is needed: a label on both, a score on both. Where all labels are 0 or 1
     the interval is Bonett and Price's (2012) with the effective number of pairs, else Student's.
@@ -122,11 +122,11 @@ def corrected_difference(
     ours, others = (np.asarray(side, dtype=np.float64) for side in (scores, other_scores))
     if not mine.shape == theirs.shape == ours.shape == others.shape:
         raise InputError("two systems need labels and scores of equal length")
-    return _corrected(mine - theirs, ours - others, strata, shares, cluster, confidence, apart=True)
+    return _corrected(mine - theirs, ours - others, strata, shares, cluster, confidence, is_difference=True)
 
 
-class _Plan(Struct, frozen=True):
-    """The labelled samples: labels, scores, their strata, how much each stands for, and all that was judged."""
+class _LabelledSamples(Struct, frozen=True):
+    """The labelled samples: labels, scores, strata and weights; and the scores of all judged samples."""
 
     labels: FloatArray
     scores: FloatArray
@@ -137,21 +137,21 @@ class _Plan(Struct, frozen=True):
     clusters: IndexArray | None
     spread: float
     level: float
-    apart: bool
+    is_difference: bool
 
     @property
     def strata(self) -> int:
         return int(self.codes.max()) + 1
 
     def centred(self, values: FloatArray) -> FloatArray:
-        """Values less the mean of their stratum."""
+        """The values minus the mean of their stratum."""
         counts = np.bincount(self.codes)
         centred: FloatArray = values - (np.bincount(self.codes, values) / counts)[self.codes]
         return centred
 
 
 class _Fit(Struct, frozen=True):
-    """One estimate: the value, its variance, and the degrees of freedom of that; ``plain`` is a simple sample's."""
+    """One estimate: the value, its variance, its degrees of freedom; ``plain`` is true for a simple random sample."""
 
     value: float
     variance: float
@@ -167,7 +167,7 @@ def _corrected(
     cluster: Cluster | None,
     confidence: float,
     *,
-    apart: bool,
+    is_difference: bool,
 ) -> Corrected:
     y, f = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if y.shape != f.shape or y.ndim != 1:
@@ -186,22 +186,22 @@ def _corrected(
     )
     rows = np.flatnonzero(used)
     if len(rows) < 2:
-        return _without(empty, f"{pluralize(len(rows), 'label')} on scored samples: at least 2 are needed")
+        return _with_reason(empty, f"{pluralize(len(rows), 'label')} on scored samples: at least 2 are needed")
     names: Sequence[Hashable] = ["all"] * len(y) if strata is None else strata
     if len(names) != len(y):
         raise InputError(
             f"{pluralize(len(names), 'stratum', 'strata')} for {pluralize(len(y), 'sample')}", field="strata"
         )
-    held = _shares(names, scored, shares)
+    normalized_shares = _shares(names, scored, shares)
     codes, count = units_of([names[row] for row in rows.tolist()], len(rows))
     assert codes is not None
     order = list(dict.fromkeys(names[row] for row in rows.tolist()))
     sizes = np.bincount(codes, minlength=count)
-    if reason := _thin(held, order, sizes):
-        return _without(empty, reason)
-    share = np.array([held[name] for name in order])
+    if reason := _too_few_labels(normalized_shares, order, sizes):
+        return _with_reason(empty, reason)
+    share = np.array([normalized_shares[name] for name in order])
     units = None if cluster is None else units_of(cluster, len(y))[0]
-    plan = _Plan(
+    plan = _LabelledSamples(
         labels=y[rows],
         scores=f[rows],
         every=f[scored],
@@ -211,12 +211,12 @@ def _corrected(
         clusters=None if units is None else units_of(units[rows], len(rows))[0],
         spread=1.0 if units is None else _design_effect(f[scored], units[scored]),
         level=confidence,
-        apart=apart,
+        is_difference=is_difference,
     )
-    return _of_plan(plan, empty)
+    return _best_estimate(plan, empty)
 
 
-def _without(empty: Corrected, reason: str) -> Corrected:
+def _with_reason(empty: Corrected, reason: str) -> Corrected:
     return replace(empty, reason=reason)
 
 
@@ -225,7 +225,7 @@ def _shares(
     scored: NDArray[np.bool_],
     shares: Mapping[Hashable, float] | None,
 ) -> dict[Hashable, float]:
-    """Which share of all samples each stratum is; the shares add up to 1."""
+    """The share of each stratum in all samples; the shares add up to 1."""
     if shares is None:
         found: dict[Hashable, float] = {}
         for row in np.flatnonzero(scored).tolist():
@@ -238,19 +238,21 @@ def _shares(
     return {name: share / total for name, share in found.items()}
 
 
-def _thin(held: Mapping[Hashable, float], order: Sequence[Hashable], sizes: IndexArray) -> str | None:
-    """Why the strata do not suffice; None where they do."""
-    if unknown := next((name for name in order if name not in held), None):
+def _too_few_labels(
+    normalized_shares: Mapping[Hashable, float], order: Sequence[Hashable], sizes: IndexArray
+) -> str | None:
+    """The reason why strata have too few labels; None if they have enough."""
+    if unknown := next((name for name in order if name not in normalized_shares), None):
         raise InputError(f"no share is given for the stratum {unknown!r}", field="shares")
     labelled = dict(zip(order, sizes.tolist(), strict=True))
-    few = [str(name) for name in held if labelled.get(name, 0) < 2]
+    few = [str(name) for name in normalized_shares if labelled.get(name, 0) < 2]
     if not few:
         return None
     return f"every stratum needs 2 labels: too few in {', '.join(few[:3])}{', …' if len(few) > 3 else ''}"
 
 
-def _of_plan(plan: _Plan, empty: Corrected) -> Corrected:
-    """Labels alone, then with the judge's scores; the narrower of the two."""
+def _best_estimate(plan: _LabelledSamples, empty: Corrected) -> Corrected:
+    """The estimate with the judge's scores, or from the labels alone if the scores do not help."""
     total = float(plan.weights @ plan.labels)
     n = len(plan.labels)
     variance = float(plan.weights @ (plan.labels - total) ** 2) * n / (n - 1)
@@ -260,7 +262,7 @@ def _of_plan(plan: _Plan, empty: Corrected) -> Corrected:
     if (found := _slope(plan)) and n > plan.strata + 1:
         helped = _fit(plan, variance, slope=found)
         ends = _bounds(plan, helped, variance)
-        if ends[1] - ends[0] <= WIDER * (alone_high - alone_low):
+        if ends[1] - ends[0] <= MOST_WIDENING * (alone_high - alone_low):
             chosen, slope, low, high = helped, found, *ends[:2]
     simple = alone if plan.clusters is not None else _Fit(total, variance / n, n - 1, plain=True)
     ends = _bounds(plan, simple, variance)
@@ -283,25 +285,25 @@ def _of_plan(plan: _Plan, empty: Corrected) -> Corrected:
     )
 
 
-def _pull(plan: _Plan) -> FloatArray:
-    """How much each labelled sample counts in the slope: its weight's part in the variance of the mean."""
+def _slope_weights(plan: _LabelledSamples) -> FloatArray:
+    """The weight of each labelled sample in the slope: its contribution to the variance of the mean."""
     sizes = np.bincount(plan.codes)[plan.codes]
-    pull: FloatArray = plan.weights**2 * plan.thinned * sizes / np.maximum(sizes - 1, 1)
-    return pull
+    weight: FloatArray = plan.weights**2 * plan.thinned * sizes / np.maximum(sizes - 1, 1)
+    return weight
 
 
-def _slope(plan: _Plan) -> float:
-    """Of labels on scores, within strata, such that the variance is least; 0 where scores do not differ."""
-    scores, pull = plan.centred(plan.scores), _pull(plan)
-    below = float(pull @ scores**2)
+def _slope(plan: _LabelledSamples) -> float:
+    """The slope of labels on scores within strata that minimises the variance; 0 if scores do not differ."""
+    scores, weight = plan.centred(plan.scores), _slope_weights(plan)
+    below = float(weight @ scores**2)
     scale = float(np.ptp(plan.every)) ** 2
-    if below <= 1e-12 * scale * float(pull.sum()):
+    if below <= 1e-12 * scale * float(weight.sum()):
         return 0.0
-    return float(pull @ (scores * plan.centred(plan.labels))) / below
+    return float(weight @ (scores * plan.centred(plan.labels))) / below
 
 
-def _fit(plan: _Plan, variance: float, *, slope: float) -> _Fit:
-    """The estimate with a slope, and its variance: that of a mean of all samples' labels, and of what is not labelled.
+def _fit(plan: _LabelledSamples, variance: float, *, slope: float) -> _Fit:
+    """The estimate with a slope, and its variance: that of the mean over all samples, plus that from missing labels.
 
     The second part sums the squares of what each labelled sample adds to the error: its residual times its weight,
     where the slope shifts weights towards the side on which the labelled samples are too few.
@@ -312,8 +314,8 @@ def _fit(plan: _Plan, variance: float, *, slope: float) -> _Fit:
     weights = plan.weights.copy()
     fitted = slope != 0.0
     if fitted:
-        pull = _pull(plan)
-        weights += gap * pull * scores / float(pull @ scores**2)
+        weight = _slope_weights(plan)
+        weights += gap * weight * scores / float(weight @ scores**2)
     residuals = plan.centred(plan.labels) - slope * scores
     sizes = np.bincount(plan.codes)[plan.codes]
     parts = np.sqrt(plan.thinned * sizes / (sizes - 1)) * weights * residuals
@@ -326,20 +328,20 @@ def _fit(plan: _Plan, variance: float, *, slope: float) -> _Fit:
     second, df = float(parts @ parts), float(max(free, 1))
     if fitted:
         second *= (n - plan.strata) / max(free, 1)
-        if float(residuals @ residuals) > SMOOTH * n * max(variance, 1e-300):
-            df = min(df, _own_df(parts))
-        elif _whole(plan):  # a judge without an error so far: as if the next label would be one
+        if float(residuals @ residuals) > NO_RESIDUAL * n * max(variance, 1e-300):
+            df = min(df, _satterthwaite_df(parts))
+        elif _is_binary(plan):  # the judge made no error so far: assume that the next label is one
             second, df = float((plan.thinned * plan.weights**2).max()), 2.0
     elif plan.strata > 1 or plan.clusters is not None:
-        df = min(df, _own_df(parts)) if second > 0 else df
+        df = min(df, _satterthwaite_df(parts)) if second > 0 else df
     first = variance * plan.spread / len(plan.every)
     return _Fit(
         total + slope * gap, first + second, df, plain=not fitted and plan.strata == 1 and plan.clusters is None
     )
 
 
-def _own_df(parts: FloatArray) -> float:
-    """The degrees of freedom of a sum of squares, from its fourth moment: n for normal parts, few for a few large."""
+def _satterthwaite_df(parts: FloatArray) -> float:
+    """The degrees of freedom of a sum of squares, from its fourth moment: n for normal parts, fewer for a few large ones."""
     squares = parts**2
     total = float(squares.sum())
     if total == 0:
@@ -348,34 +350,34 @@ def _own_df(parts: FloatArray) -> float:
     return max(2 / max(concentration - 1 / len(parts), 1e-9), 1.0)
 
 
-def _whole(plan: _Plan) -> bool:
-    return bool(np.isin(plan.labels, (-1.0, 0.0, 1.0) if plan.apart else (0.0, 1.0)).all())
+def _is_binary(plan: _LabelledSamples) -> bool:
+    return bool(np.isin(plan.labels, (-1.0, 0.0, 1.0) if plan.is_difference else (0.0, 1.0)).all())
 
 
-def _bounds(plan: _Plan, fit: _Fit, variance: float) -> tuple[float, float, str]:
-    """The interval, and how it was found."""
+def _bounds(plan: _LabelledSamples, fit: _Fit, variance: float) -> tuple[float, float, str]:
+    """The interval and its method."""
     n = len(plan.labels) if plan.clusters is None else int(plan.clusters.max()) + 1
     z = normal_quantile((1 + plan.level) / 2)
     t = student_quantile((1 + plan.level) / 2, fit.df)
-    if _whole(plan):
+    if _is_binary(plan):
         effective = float(n)
         if fit.variance > 0 and variance > 0 and not fit.plain:
-            own = max(fit.value * (1 - fit.value) * n / (n - 1), 0.0) if not plan.apart else variance
+            own = max(fit.value * (1 - fit.value) * n / (n - 1), 0.0) if not plan.is_difference else variance
             effective = max(own / fit.variance * (z / t) ** 2, 1.0)
-        if not plan.apart:
+        if not plan.is_difference:
             return *wilson(min(max(fit.value, 0.0), 1.0) * effective, effective, confidence=plan.level), "wilson"
         even = variance * (len(plan.labels) - 1) / len(plan.labels)
         return *_paired_shares(fit.value, even, effective, z), "bonett-price"
     half = t * math.sqrt(fit.variance)
     low, high = fit.value - half, fit.value + half
-    least, most = (-1.0, 1.0) if plan.apart else (0.0, 1.0)
+    least, most = (-1.0, 1.0) if plan.is_difference else (0.0, 1.0)
     if (plan.labels >= least).all() and (plan.labels <= most).all():
         low, high = min(max(low, least), most), min(max(high, least), most)
     return low, high, "t" if half > 0 else "constant"
 
 
 def _paired_shares(value: float, variance: float, effective: float, z: float) -> tuple[float, float]:
-    """Bonett and Price's interval from the difference, its spread and a number of pairs that need not be whole."""
+    """Bonett and Price's interval from the difference, its variance and a number of pairs that may be fractional."""
     value = min(max(value, -1.0), 1.0)
     differ = min(max(variance + value * value, abs(value)), 1.0)
     count = effective + 2
@@ -387,7 +389,7 @@ def _paired_shares(value: float, variance: float, effective: float, z: float) ->
 
 
 def _design_effect(scores: FloatArray, units: IndexArray) -> float:
-    """How much wider clusters make the mean of all scores than independent samples would; at least 1."""
+    """The design effect of clusters: the factor by which they increase the variance of the mean score; at least 1."""
     centred = scores - scores.mean()
     sums = np.bincount(units, centred)
     even = float(centred @ centred)

@@ -1,7 +1,7 @@
-"""Statistics of ranks, for many resamples at once: Spearman, Kendall's tau-b, area under the ROC curve.
+"""Statistics of ranks for many resamples at once: Spearman, Kendall's tau-b, area under the ROC curve.
 
-Each takes rows of two numbers: the two sides, or for the curve a label of 0 or 1 and a score. Ranks come from weights:
-a value's mean rank is the weight below it plus half the weight at it, so that no resample is sorted again.
+Each accepts rows of two numbers: the two sides, or for the ROC curve a label of 0 or 1 and a score. Ranks are computed
+from weights: a value's mean rank is the weight below it plus half the weight at it, so no resample is sorted again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .resampling import FloatArray, IndexArray, Replicate, WeightStatistic
 
 
 def _levels(column: FloatArray) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """The order of a column, where each distinct value begins in that order, and the value number of each row."""
+    """The order of a column, the first position of each distinct value in it, and the value number of each row."""
     _, numbers, counts = np.unique(column, return_inverse=True, return_counts=True)
     return np.argsort(column, kind="stable"), np.cumsum(counts) - counts, numbers
 
@@ -60,7 +60,7 @@ def _kendall(rows: FloatArray) -> Replicate:
     concord, moved_one, moved_other = one * other, np.abs(one), np.abs(other)
 
     def replicate(weights: FloatArray) -> FloatArray:
-        # Whole numbers, so the order in which a matrix product adds them does not matter.
+        # All terms are whole numbers, so the order in which a matrix product adds them does not matter.
         across, first, second = (
             ((weights @ table) * weights).sum(axis=1) for table in (concord, moved_one, moved_other)
         )
@@ -70,7 +70,7 @@ def _kendall(rows: FloatArray) -> Replicate:
 
 
 def kendall_of_many(rows: FloatArray) -> float:
-    """Kendall's tau-b in n log n time, for more rows than a table of all pairs should hold.
+    """Kendall's tau-b in n log n time, for too many rows for a table of all pairs.
 
     Concordant minus discordant pairs over the geometric mean of the pairs that each column orders; NaN if a column is
     constant. The number of discordant pairs is the number of inversions of one column in the order of the other

@@ -1,11 +1,11 @@
-"""How a statistic comes out over other samples of the same units.
+"""Bootstrap and jackknife: a statistic over resamples of the same units.
 
-A resample is a row of whole numbers: how often each unit was drawn. Whatever can be calculated from such weights is
-calculated for many resamples at once; any other function is called once for each. A unit is a sample, or all
-samples that share a cluster.
+A resample is a row of whole numbers, the weights: the number of times that each unit was drawn. A statistic that can
+be computed from weights is computed for many resamples at once; any other function is called once for each. A unit is
+a sample, or all samples of one cluster.
 
-The draws are the raw output of PCG64, which numpy keeps the same over versions and platforms (the methods of its
-generators may change), and no sum goes through a threaded library: equal seeds give equal numbers.
+The draws are the raw output of PCG64, which is the same in all versions of numpy and on all platforms (the methods of
+its generators may change), and no threaded library computes a sum: equal seeds give equal numbers.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ ByteArray: TypeAlias = NDArray[np.uint8]
 IndexArray: TypeAlias = NDArray[np.intp]
 
 Replicate: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Weights of shape (resamples, units) in, one value per resample out; NaN where it is undefined."""
+"""Maps weights of shape (resamples, units) to one value per resample; NaN if it is undefined."""
 
 BLOCK = 2**15
-"""Weights in flight: few enough to stay in the processor's cache, which makes drawing them three times as fast."""
+"""Weights per block: few enough for the processor's cache, which makes drawing them three times as fast."""
 
 CACHED = 2**19
-"""So many weights (4 MB) are kept for the next statistic of as many units: 2,000 resamples of 262."""
+"""The most weights (4 MB) that are cached for the next statistic of as many units: 2,000 resamples of 262."""
 
 GEOMETRIC_FLOOR = 1e-5
-"""Values below it count as it in a geometric mean, as trec_eval does, so that one zero does not make all zero."""
+"""Smaller values count as this one in a geometric mean, as in trec_eval, so that one zero does not make it zero."""
 
 
 class SumStatistic(Struct, frozen=True):
-    """A function of the sums of a few columns: means, ratios, kappa. The fast kind.
+    """A function of the sums of a few columns: means, ratios, kappa. This is the fast kind.
 
-    ``columns`` takes the values (n rows) and gives n x c numbers; ``finish`` takes sums of shape (…, c) and gives
-    values of shape (…). Clusters are summed first, so that resampling them costs no more.
+    ``columns`` maps the values (n rows) to n x c numbers; ``finish`` maps sums of shape (…, c) to values of shape (…).
+    Clusters are summed first, so that resampling them costs no more.
     """
 
     name: str
@@ -50,7 +50,7 @@ class SumStatistic(Struct, frozen=True):
     finish: Callable[[FloatArray], FloatArray]
 
     def __call__(self, values: FloatArray) -> float:
-        """The statistic of the values as they are; NaN where it is undefined."""
+        """The statistic of the values themselves; NaN if it is undefined."""
         columns = self.columns(values)
         sums = np.array([_sum(column) for column in columns.T]) if len(columns) else columns.sum(axis=0)
         with np.errstate(all="ignore"):
@@ -58,28 +58,28 @@ class SumStatistic(Struct, frozen=True):
 
 
 def _sum(column: FloatArray) -> float:
-    """Rounded once, so that the mean of equal values is that value."""
+    """The sum, rounded once, so that the mean of equal values is that value."""
     even = (column == column[0]).all()
     return float(column[0]) * len(column) if even else math.fsum(column.tolist())
 
 
 class WeightStatistic(Struct, frozen=True):
-    """A function of the weights that is no function of sums: rank correlations.
+    """A function of the weights that is not a function of sums: rank correlations.
 
-    ``prepare`` takes the values and gives a function from weights (resamples x n) to one value per resample.
+    ``prepare`` maps the values to a function from weights (resamples x n) to one value per resample.
     """
 
     name: str
     prepare: Callable[[FloatArray], Replicate]
 
     def __call__(self, values: FloatArray) -> float:
-        """The statistic of the values as they are; NaN where it is undefined."""
+        """The statistic of the values themselves; NaN if it is undefined."""
         with np.errstate(all="ignore"):
             return float(self.prepare(values)(np.ones((1, len(values))))[0])
 
 
 class Quantile(Struct, frozen=True):
-    """The value that a share ``q`` of the values does not exceed, linearly interpolated.
+    """The ``q`` quantile of the values, linearly interpolated.
 
     >>> Quantile(0.5)(np.array([1.0, 2.0, 4.0]))
     2.0
@@ -97,11 +97,11 @@ class Quantile(Struct, frozen=True):
 
 
 Statistic: TypeAlias = Callable[[FloatArray], float]
-"""Any function of the values' rows whose order does not matter. The kinds above are the fast ones."""
+"""Any function of the rows of values whose order does not matter. The classes above are faster than other functions."""
 
 
 def _shaped(values: FloatArray, columns: int) -> FloatArray:
-    """The values as n x columns; a statistic of one column must not take two for one, nor the other way round."""
+    """The values as n x columns; InputError if they have another number of columns."""
     found = 1 if values.ndim == 1 else values.shape[1]
     if found != columns:
         raise InputError(f"expected {columns} column(s) of values, found {found}")
@@ -113,7 +113,7 @@ def _with_count(values: FloatArray) -> FloatArray:
 
 
 def geometric(floor: float = GEOMETRIC_FLOOR) -> SumStatistic:
-    """Geometric mean; values below ``floor`` count as it.
+    """The geometric mean; values below ``floor`` count as ``floor``.
 
     >>> round(geometric()(np.array([0.1, 0.4])), 12)
     0.2
@@ -130,7 +130,7 @@ TOTAL = SumStatistic("total", lambda values: _shaped(values, 1), lambda sums: su
 RATIO = SumStatistic("ratio", lambda values: _shaped(values, 2), lambda sums: sums[..., 0] / sums[..., 1])
 """Sum of the first column over the sum of the second: a micro average."""
 
-NAMED = {"mean": MEAN, "total": TOTAL, "geometric": geometric(), "ratio": RATIO}
+STATISTICS = {"mean": MEAN, "total": TOTAL, "geometric": geometric(), "ratio": RATIO}
 
 
 def statistic_of(statistic: str | Statistic) -> Statistic:
@@ -141,15 +141,15 @@ def statistic_of(statistic: str | Statistic) -> Statistic:
     """
     if not isinstance(statistic, str):
         return statistic
-    if statistic not in NAMED:
-        raise InputError(f"unknown statistic {statistic!r}: expected one of {', '.join(NAMED)}, or a function")
-    return NAMED[statistic]
+    if statistic not in STATISTICS:
+        raise InputError(f"unknown statistic {statistic!r}: expected one of {', '.join(STATISTICS)}, or a function")
+    return STATISTICS[statistic]
 
 
 def difference(statistic: Statistic, width: int) -> Statistic:
     """The statistic of the first half of each row minus that of the second: two systems on the same samples.
 
-    ``width`` is the number of columns of one system; a plain function gets them as it gets one system's values.
+    ``width`` is the number of columns of one system; a plain function is called with the columns of each system.
     """
     if statistic is MEAN or statistic is TOTAL:
         one: SumStatistic = statistic
@@ -178,7 +178,7 @@ def _halves(rows: FloatArray, width: int) -> tuple[FloatArray, FloatArray]:
 
 
 def units_of(cluster: Sequence[Hashable] | NDArray[np.generic] | None, n: int) -> tuple[IndexArray | None, int]:
-    """Which unit each sample belongs to, numbered by first appearance, and how many units there are.
+    """The unit number of each sample, by order of first appearance, and the number of units.
 
     >>> units_of(["x", "y", "x"], 3)
     (array([0, 1, 0]), 2)
@@ -196,7 +196,7 @@ def units_of(cluster: Sequence[Hashable] | NDArray[np.generic] | None, n: int) -
 
 
 def replicate_of(statistic: Statistic, values: FloatArray, codes: IndexArray | None, units: int) -> Replicate:
-    """The statistic as a function of how often each unit is drawn."""
+    """The statistic as a function of the weights of units."""
     if isinstance(statistic, SumStatistic):
         columns = sums_by_unit(statistic, values, codes, units)
 
@@ -212,11 +212,11 @@ def replicate_of(statistic: Statistic, values: FloatArray, codes: IndexArray | N
         prepared = statistic.prepare(values)
         return prepared if codes is None else lambda weights: prepared(weights[:, codes])
 
-    def one_by_one(weights: FloatArray) -> FloatArray:
+    def one_call_each(weights: FloatArray) -> FloatArray:
         counts = (weights if codes is None else weights[:, codes]).astype(np.intp)
         return np.array([statistic(np.repeat(values, row, axis=0)) for row in counts], dtype=np.float64)
 
-    return one_by_one
+    return one_call_each
 
 
 def sums_by_unit(statistic: SumStatistic, values: FloatArray, codes: IndexArray | None, units: int) -> FloatArray:
@@ -227,25 +227,25 @@ def sums_by_unit(statistic: SumStatistic, values: FloatArray, codes: IndexArray 
     return np.column_stack([np.bincount(codes, column, units) for column in columns.T])
 
 
-def resampled(replicate: Replicate, units: int, resamples: int, seed: int) -> FloatArray:
+def resample(replicate: Replicate, units: int, resamples: int, seed: int) -> FloatArray:
     """The statistic over ``resamples`` draws of ``units`` units with replacement."""
     if resamples < 1:
         raise InputError(f"must be at least 1, found {resamples}", field="resamples")
     few = units * resamples <= CACHED
-    blocks = _kept_weights(units, resamples, seed) if few else _weights(units, resamples, seed)
+    blocks = _cached_weights(units, resamples, seed) if few else _weights(units, resamples, seed)
     return np.concatenate([replicate(weights) for weights in blocks])
 
 
 @lru_cache(maxsize=8)
-def _kept_weights(units: int, resamples: int, seed: int) -> tuple[FloatArray, ...]:
-    """Small sets of weights are kept: a table of eighty measures resamples the same queries eighty times."""
+def _cached_weights(units: int, resamples: int, seed: int) -> tuple[FloatArray, ...]:
+    """Cached weights, if they are few: a table of eighty measures resamples the same queries eighty times."""
     return tuple(_weights(units, resamples, seed))
 
 
 def _weights(units: int, resamples: int, seed: int) -> Iterator[FloatArray]:
     source = _source(seed)
     rows = max(1, BLOCK // units)
-    rows += rows % 2  # an even number of draws uses whole 64-bit words, so that blocks do not show in the numbers
+    rows += rows % 2  # an even number of draws uses whole 64-bit words, so that results do not depend on blocks
     first = (np.arange(rows, dtype=np.int64) * units)[:, None]
     for start in range(0, resamples, rows):
         count = min(rows, resamples - start)
@@ -259,12 +259,12 @@ def _weights(units: int, resamples: int, seed: int) -> Iterator[FloatArray]:
         yield np.bincount(cells.ravel(), minlength=count * units).astype(np.float64).reshape(count, units)
 
 
-def left_out(
+def jackknife(
     statistic: Statistic, values: FloatArray, codes: IndexArray | None, units: int, groups: int = 500
 ) -> FloatArray:
     """The jackknife: the statistic without each unit in turn.
 
-    Where that would take a call for each of more than ``groups`` units, units are left out in that many groups.
+    A plain function of more than ``groups`` units is called for that many groups of units instead.
     """
     if isinstance(statistic, SumStatistic):
         columns = sums_by_unit(statistic, values, codes, units)

@@ -1,7 +1,7 @@
-"""The ways to swap two systems within pairs: all of them, or a seeded random sample.
+"""Sign flips for randomisation tests: all patterns, or a seeded random sample.
 
-A swap turns the sign of a pair's difference, so a way to swap is a pattern of signs, and a test looks at the sums of
-the differences under many patterns.
+Swapping two systems within a pair flips the sign of the pair's difference, so a test compares the sums of the
+differences under many patterns of signs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BITS = 40
 in any order, and no rounding noise makes or breaks a tie."""
 
 
-def on_grid(apart: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Differences as whole numbers of a unit: a fixed small part of their column's largest."""
-    bits = min(BITS, 62 - len(apart).bit_length())  # so that the sum of all still fits
-    largest = np.abs(apart).max(axis=0, initial=0.0)
+def to_integers(differences: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Differences as integer multiples of a unit: a fixed small fraction of the largest in their column."""
+    bits = min(BITS, 62 - len(differences).bit_length())  # so that the sum of all still fits
+    largest = np.abs(differences).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0) / 2.0**bits
-    return np.rint(apart / unit).astype(np.int64), unit
+    return np.rint(differences / unit).astype(np.int64), unit
 
 
 def all_sums(whole: IntArray) -> IntArray:
@@ -41,8 +41,8 @@ def all_sums(whole: IntArray) -> IntArray:
 def random_sums(whole: IntArray, resamples: int, seed: int) -> IntArray:
     """The sums of the rows under random signs: resamples x columns.
 
-    Eight rows at a time: a random byte says which of them keep their sign, and a table of the 256 possible partial
-    sums is looked up with it. That costs one addition for eight rows, and whole numbers add up exactly.
+    Eight rows are processed at a time: a random byte selects the rows that keep their sign, and is the index into a
+    table of the 256 possible partial sums. That costs one addition for eight rows, and whole numbers add up exactly.
     """
     if resamples < 1:
         raise InputError(f"must be at least 1, found {resamples}", field="resamples")
@@ -68,9 +68,9 @@ def random_sums(whole: IntArray, resamples: int, seed: int) -> IntArray:
 
 def all_patterns(count: int) -> Iterator[NDArray[np.bool_]]:
     """Every way to swap ``count`` pairs; True means swapped."""
-    places = np.arange(count)
+    positions = np.arange(count)
     for pattern in range(2**count):
-        yield (pattern >> places & 1).astype(bool)
+        yield (pattern >> positions & 1).astype(bool)
 
 
 def random_patterns(count: int, resamples: int, seed: int) -> Iterator[NDArray[np.bool_]]:

@@ -1,9 +1,9 @@
-"""Is the difference real? Paired tests of two systems on the same samples, and corrections for many of them.
+"""Paired tests of two systems on the same samples, effect sizes, and corrections for multiple tests.
 
-The default is the randomisation test: if the two systems were the same, each pair could as well have been the other
-way round. It assumes nothing about the scores' distribution. For pass or fail its exact p has so few possible values
-that it finds less than it may, so ``paired_test``, which comparisons use, takes the mid-p there. A pair with NaN on
-either side is left out, and ``n`` counts the others. Values that differ by at most ``TOLERANCE`` are equal.
+The default is the randomisation test: under the null hypothesis the two scores of each pair could be swapped. It
+assumes nothing about the distribution of scores. For pass or fail its exact p has so few possible values that the test
+loses power, so ``paired_test``, which comparisons use, computes the mid-p there. A pair with NaN on either side is left
+out, and ``n`` counts the others. Values that differ by at most ``TOLERANCE`` are equal.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ..core.errors import InputError
 from .distributions import student_cdf
 from .intervals import Cluster, pairs
 from .resampling import MEAN, FloatArray, IndexArray, Statistic, SumStatistic, statistic_of, sums_by_unit, units_of
-from .sign_flips import all_patterns, all_sums, on_grid, random_patterns, random_sums
+from .sign_flips import all_patterns, all_sums, random_patterns, random_sums, to_integers
 
 TOLERANCE = 1e-9
-"""Rounding noise never counts as a difference."""
+"""The largest rounding error, which does not count as a difference."""
 
 EXACT = 16
-"""Up to so many pairs that differ, all 65,536 sign patterns are looked at."""
+"""The most differing pairs for which all sign patterns (65,536) are computed."""
 
 _EXACT_RANKS, _EXACT_TIED_RANKS = 50, 13
 
 
 class TestResult(Struct, frozen=True):
-    """A test's two-sided p, the difference it is about (first minus second), its n of pairs and its method.
+    """The result of a test: its two-sided p, the difference (first minus second), the number n of pairs, the method.
 
-    Both numbers are None where there is no pair to look at.
+    Both numbers are None if there are no pairs.
     """
 
     __test__: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class TestResult(Struct, frozen=True):
 
 
 class SignCounts(Struct, frozen=True):
-    """How often the first system is above, level with and below the second."""
+    """The numbers of samples on which the first system is above, equal to and below the second."""
 
     win: int
     tie: int
@@ -59,7 +59,7 @@ class SignCounts(Struct, frozen=True):
 
 
 class EffectSize(Struct, frozen=True):
-    """How large a paired difference is beside its spread, and how often it shows.
+    """The size of a paired difference relative to its spread, and how often the first system wins.
 
     ``dz`` is Cohen's: the mean difference in units of the differences' standard deviation. ``win_probability`` is the
     chance that the first system is above on a sample, ties split; ``dominance`` (Cliff's delta for pairs) is
@@ -100,7 +100,7 @@ def paired_randomisation(
         return TestResult(None, None, 0, "none")
     codes, units = units_of(cluster, n)
     if isinstance(rule, SumStatistic):
-        return _of_sums(rule, a, b, codes, units, resamples, seed)
+        return _test_of_sums(rule, a, b, codes, units, resamples, seed)
     differs = np.abs(a - b) > TOLERANCE
     rows = differs if differs.ndim == 1 else differs.any(axis=1)
     movable = np.flatnonzero(rows) if codes is None else np.unique(codes[rows])
@@ -120,7 +120,7 @@ def paired_randomisation(
     return _result(np.array([delta(swap) for swap in swaps]), observed, n, exact=exact)
 
 
-def _of_sums(
+def _test_of_sums(
     rule: SumStatistic,
     a: FloatArray,
     b: FloatArray,
@@ -129,15 +129,15 @@ def _of_sums(
     resamples: int,
     seed: int,
 ) -> TestResult:
-    """The test of a function of sums: swapping moves what the two sums differ by, and leaves their total."""
+    """The test of a function of sums: swapping changes the difference of the two sums, and not their total."""
     first, second = (sums_by_unit(rule, side, codes, units) for side in (a, b))
-    whole, unit = on_grid(first - second)
+    whole, unit = to_integers(first - second)
     moving = whole[(whole != 0).any(axis=1)]
     exact = len(moving) <= EXACT
-    apart = (all_sums(moving) if exact else random_sums(whole, resamples, seed)) * unit
+    differences = (all_sums(moving) if exact else random_sums(whole, resamples, seed)) * unit
     total, n = (first + second).sum(axis=0), len(a)
     with np.errstate(all="ignore"):
-        deltas = rule.finish((total + apart) / 2) - rule.finish((total - apart) / 2)
+        deltas = rule.finish((total + differences) / 2) - rule.finish((total - differences) / 2)
     observed = rule(a) - rule(b)
     if not math.isfinite(observed):
         return TestResult(None, None, n, "none")
@@ -145,7 +145,7 @@ def _of_sums(
 
 
 def _result(deltas: FloatArray, observed: float, n: int, *, exact: bool) -> TestResult:
-    """From the differences under swaps. One that is undefined counts as large: p must not be too small."""
+    """The result from the differences under swaps. An undefined one counts as large, so that p is not too small."""
     least = abs(observed) - TOLERANCE * max(1.0, abs(observed))
     hits = int((~(np.abs(deltas) < least)).sum())
     if exact:
@@ -164,7 +164,7 @@ def paired_randomisations(
     """The paired randomisation test of the mean for many measures at once: one result per column.
 
     Both tables have one row per sample and one column per measure; a pair in which either side is NaN is left out
-    for that measure. All measures share the same swaps, so the p of one does not depend on which others are there.
+    for that measure. All measures share the same swaps, so the p of one does not depend on the others.
 
     >>> [one.p for one in paired_randomisations([[1, 0.5], [1, 0.5], [1, 0.5]], [[0, 0.5], [0, 0.5], [0, 0.5]])]
     [0.25, 1.0]
@@ -174,16 +174,16 @@ def paired_randomisations(
         raise InputError(f"expected two tables, samples x measures, found shapes {a.shape} and {b.shape}")
     if np.isinf(a).any() or np.isinf(b).any():
         raise InputError("a value is infinite")
-    apart = a - b
-    there = ~np.isnan(apart)
+    differences = a - b
+    there = ~np.isnan(differences)
     counts = there.sum(axis=0)
-    apart = np.where(there, apart, 0.0)
-    deltas = apart.sum(axis=0) / np.maximum(counts, 1)
-    apart[np.abs(apart) <= TOLERANCE] = 0.0
-    codes, units = units_of(cluster, len(apart))
+    differences = np.where(there, differences, 0.0)
+    deltas = differences.sum(axis=0) / np.maximum(counts, 1)
+    differences[np.abs(differences) <= TOLERANCE] = 0.0
+    codes, units = units_of(cluster, len(differences))
     if codes is not None:
-        apart = np.column_stack([np.bincount(codes, column, units) for column in apart.T])
-    whole, _ = on_grid(apart)
+        differences = np.column_stack([np.bincount(codes, column, units) for column in differences.T])
+    whole, _ = to_integers(differences)
     least = np.abs(whole.sum(axis=0)) - len(whole)  # each row is rounded by half a unit at most
     sampled = np.flatnonzero((whole != 0).sum(axis=0) > EXACT)
     hits = (np.abs(random_sums(whole[:, sampled], resamples, seed)) >= least[sampled]).sum(axis=0)
@@ -210,7 +210,7 @@ def paired_test(
     statistic: str | Statistic = "mean",
     cluster: Cluster | None = None,
 ) -> TestResult:
-    """The test that comparisons use: ``sign_test`` where the pairs that differ all differ by as much, else
+    """The test that comparisons use: ``sign_test`` if all differing pairs differ by the same amount, else
     ``paired_randomisation``.
 
     >>> paired_test([1.0, 1.0, 0.0], [0.0, 0.0, 0.0]).method, paired_test([0.9, 0.8], [0.5, 0.6]).method
@@ -226,7 +226,7 @@ def paired_test(
 
 
 def sign_test(first: ArrayLike, second: ArrayLike) -> TestResult:
-    """Two-sided sign test of the pairs that differ, with the mid-p: for pass or fail it is McNemar's test.
+    """Two-sided sign test of the differing pairs, with the mid-p: for pass or fail it is McNemar's test.
 
     p is the binomial chance of a more lopsided count of wins and losses, plus half the chance of the one found
     (Lancaster 1961). The exact p, with all of that chance, finds a difference between two equal systems in 2 % of
@@ -236,8 +236,8 @@ def sign_test(first: ArrayLike, second: ArrayLike) -> TestResult:
     >>> round(sign_test([1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]).p, 6)
     0.125
     """
-    apart = _differences(first, second)
-    if not len(apart):
+    differences = _differences(first, second)
+    if not len(differences):
         return TestResult(None, None, 0, "none")
     signs = sign_counts(first, second)
     moved, fewer = signs.win + signs.loss, min(signs.win, signs.loss)
@@ -245,7 +245,7 @@ def sign_test(first: ArrayLike, second: ArrayLike) -> TestResult:
     chances = [math.exp(one - moved * math.log(2)) for one in logs]
     both = 1 if 2 * fewer == moved else 2  # an even count is one outcome, not two
     p = min(1.0, 2 * math.fsum(chances[:-1]) + both * chances[-1] / 2) if moved else 1.0
-    return TestResult(p, float(apart.mean()), len(apart), "sign, mid-p")
+    return TestResult(p, float(differences.mean()), len(differences), "sign, mid-p")
 
 
 def paired_t(first: ArrayLike, second: ArrayLike) -> TestResult:
@@ -254,11 +254,11 @@ def paired_t(first: ArrayLike, second: ArrayLike) -> TestResult:
     >>> round(paired_t([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.8]).p, 4)
     0.0305
     """
-    apart = _differences(first, second)
-    n = len(apart)
+    differences = _differences(first, second)
+    n = len(differences)
     if n < 2:
-        return TestResult(None, float(apart[0]) if n else None, n, "none")
-    delta, spread = float(apart.mean()), float(apart.std(ddof=1))
+        return TestResult(None, float(differences[0]) if n else None, n, "none")
+    delta, spread = float(differences.mean()), float(differences.std(ddof=1))
     if spread <= TOLERANCE:
         return TestResult(float(abs(delta) <= TOLERANCE), delta, n, "t")
     return TestResult(2 * student_cdf(-abs(delta) / (spread / math.sqrt(n)), n - 1), delta, n, "t")
@@ -273,13 +273,15 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> TestResult:
     >>> wilcoxon([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.8]).p
     0.125
     """
-    apart = _differences(first, second)
-    n = len(apart)
+    differences = _differences(first, second)
+    n = len(differences)
     if n == 0:
         return TestResult(None, None, 0, "none")
-    moved = np.round(apart[np.abs(apart) > TOLERANCE], 9)  # equal differences are ties, whatever their last bits
+    moved = np.round(
+        differences[np.abs(differences) > TOLERANCE], 9
+    )  # equal differences are ties, whatever their last bits
     p = _signed_rank_p(moved) if len(moved) else 1.0
-    return TestResult(p, float(apart.mean()), n, "wilcoxon")
+    return TestResult(p, float(differences.mean()), n, "wilcoxon")
 
 
 def _signed_rank_p(moved: FloatArray) -> float:
@@ -305,9 +307,9 @@ def sign_counts(first: ArrayLike, second: ArrayLike, *, tolerance: float = TOLER
     >>> sign_counts([0.3, 1.0, 0.2], [0.1 + 0.2, 0.5, 0.4])
     SignCounts(win=1, tie=1, loss=1)
     """
-    apart = _differences(first, second)
-    win, loss = int((apart > tolerance).sum()), int((apart < -tolerance).sum())
-    return SignCounts(win, len(apart) - win - loss, loss)
+    differences = _differences(first, second)
+    win, loss = int((differences > tolerance).sum()), int((differences < -tolerance).sum())
+    return SignCounts(win, len(differences) - win - loss, loss)
 
 
 def effect_size(first: ArrayLike, second: ArrayLike) -> EffectSize:
@@ -316,12 +318,12 @@ def effect_size(first: ArrayLike, second: ArrayLike) -> EffectSize:
     >>> effect_size([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     EffectSize(dz=0.0, win_probability=0.5, dominance=0.0)
     """
-    apart, signs = _differences(first, second), sign_counts(first, second)
-    n = len(apart)
+    differences, signs = _differences(first, second), sign_counts(first, second)
+    n = len(differences)
     if n == 0:
         return EffectSize(None, None, None)
-    spread = float(apart.std(ddof=1)) if n > 1 else 0.0
-    dz = float(apart.mean()) / spread if spread > TOLERANCE else None
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    dz = float(differences.mean()) / spread if spread > TOLERANCE else None
     return EffectSize(dz, (signs.win + signs.tie / 2) / n, (signs.win - signs.loss) / n)
 
 
@@ -354,7 +356,7 @@ def benjamini_hochberg(pvalues: Sequence[float | None]) -> list[float | None]:
 
 
 def letters(names: Sequence[str], different: Callable[[str, str], bool]) -> dict[str, str]:
-    """Compact letter display: two systems share a letter exactly if they do not differ.
+    """Compact letter display: two systems share a letter if and only if they do not differ.
 
     ``names`` come best first, so ``a`` marks the group of the best. Insert and absorb (Piepho 2004).
 
