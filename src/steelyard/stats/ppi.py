@@ -341,7 +341,7 @@ def _fit(plan: _LabelledSamples, variance: float, *, slope: float) -> _Fit:
 
 
 def _satterthwaite_df(parts: FloatArray) -> float:
-    """The degrees of freedom of a sum of squares, from its fourth moment: n for normal parts, fewer for a few large ones."""
+    """The degrees of freedom of a sum of squares, from its fourth moment: n for normal parts, few for a few large."""
     squares = parts**2
     total = float(squares.sum())
     if total == 0:
