@@ -60,7 +60,7 @@ def test_pass_k_by_enumeration() -> None:
 
 def test_bad_input_is_one_clear_line() -> None:
     """Numbers that make no sense are refused."""
-    with pytest.raises(InputError, match="sd: must be a finite number from 0 on, found -1"):
+    with pytest.raises(InputError, match="sd: must be a finite number of at least 0, found -1"):
         detectable_effect(10, -1)
     with pytest.raises(InputError, match="alpha: must be between 0 and 1, found 5"):
         detectable_effect(10, 1, alpha=5)

@@ -103,7 +103,7 @@ class AskFailed(SteelyardError):
 
 
 class BadReply(SteelyardError):
-    """A reply that cannot be used (malformed, truncated, refusal, …). ``reply`` is its raw text, kept as evidence."""
+    """A reply that cannot be used (malformed, truncated, refusal, …). ``reply`` is its raw text, for evidence."""
 
     def __init__(self, kind: str, message: str, reply: str | None = None) -> None:
         self.kind, self.message, self.reply = kind, message, reply

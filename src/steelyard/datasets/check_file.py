@@ -92,10 +92,10 @@ class _SampleWarnings:
 
     def __call__(self, sample: Sample) -> None:
         texts, ids = sample.retrieved_contexts, sample.retrieved_ids
-        asked = None if sample.user_input is None else hash(sample.user_input)
+        question = None if sample.user_input is None else hash(sample.user_input)
         for what, is_so in (
-            ("repeated question", asked in self._questions),
-            ("blank question", asked is not None and not (sample.user_input or "").strip()),
+            ("repeated question", question in self._questions),
+            ("blank question", question is not None and not (sample.user_input or "").strip()),
             ("blank response", sample.response is not None and not sample.response.strip()),
             ("blank reference", any(not text.strip() for text in sample.references)),
             ("blank passage among the contexts", any(not text.strip() for text in texts or ())),
@@ -106,8 +106,8 @@ class _SampleWarnings:
             if is_so:
                 self._counts[what] += 1
                 self._first.setdefault(what, sample.id)
-        if asked is not None:
-            self._questions.add(asked)
+        if question is not None:
+            self._questions.add(question)
 
     def lines(self) -> list[str]:
         """One line for each warning."""

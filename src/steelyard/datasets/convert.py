@@ -1,7 +1,7 @@
 """Convert files between formats: TREC, BEIR, datasets, samples, and the test cases of other tools.
 
-Everything passes through samples: a ranking is a sample with ``retrieved_ids`` (its scores in the metadata), judgements
-are a sample with ``relevance``. What the target has no place for is listed, never dropped in silence.
+Every conversion goes through samples: a ranking is a sample with ``retrieved_ids`` (its scores in the metadata), and the
+relevance judgments of a query are a sample with ``relevance``. Information that the target does not support is listed.
 """
 
 from __future__ import annotations

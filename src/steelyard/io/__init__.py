@@ -1,1 +1,1 @@
-"""Readers and writers of samples, rows and text files, in the formats of this and other tools."""
+"""Bytes and tables to samples, and back: readers and writers of files, tables and the formats of other tools."""

@@ -311,12 +311,12 @@ def _starts(groups: IntArray, size: int) -> IntArray:
     return np.concatenate(([0], np.cumsum(np.bincount(groups, minlength=size)))).astype(np.int64)
 
 
-def _no_common_query(asked: Sequence[str], judged: Sequence[str]) -> str:
+def _no_common_query(run_queries: Sequence[str], judged: Sequence[str]) -> str:
     """The message for a run without judged queries, with examples of the ids and, if found, their difference."""
-    if not asked:
+    if not run_queries:
         return "the run is empty"
-    sides = f"the run has {', '.join(map(repr, asked[:3]))}; the qrels have {', '.join(map(repr, judged[:3]))}"
-    hint = next((hint for hint, form in _FORMS.items() if {*map(form, asked)} & {*map(form, judged)}), "")
+    sides = f"the run has {', '.join(map(repr, run_queries[:3]))}; the qrels have {', '.join(map(repr, judged[:3]))}"
+    hint = next((hint for hint, form in _FORMS.items() if {*map(form, run_queries)} & {*map(form, judged)}), "")
     return f"no query id in common: {sides}{hint}"
 
 

@@ -1,1 +1,1 @@
-"""Statistics: intervals, significance tests, power, agreement, pooling and corrections for judges."""
+"""Statistics of numbers: intervals, significance tests, power, agreement, pooling and corrections for judges."""

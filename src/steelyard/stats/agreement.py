@@ -113,8 +113,8 @@ def balanced_accuracy(first: Sequence[Label], second: Sequence[Label], **options
         return _undefined("the first rater's labels are all equal", pairs)
 
     def columns(rows: FloatArray) -> FloatArray:
-        held = rows[:, :1] == used
-        return np.hstack([held, held & (rows[:, :1] == rows[:, 1:])]).astype(np.float64)
+        is_label = rows[:, :1] == used
+        return np.hstack([is_label, is_label & (rows[:, :1] == rows[:, 1:])]).astype(np.float64)
 
     def finish(sums: FloatArray) -> FloatArray:
         shares: FloatArray = (sums[..., k:] / sums[..., :k]).mean(axis=-1)

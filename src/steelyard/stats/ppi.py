@@ -1,16 +1,16 @@
 """Prediction-powered inference: an unbiased mean from many judged samples and few human labels.
 
-The judge has scored every sample, people have labelled some. The mean label of those is right but rests on few; the
-judge's mean rests on many but is the judge's. Labels are regressed on scores, and the mean label is moved by the slope
-times the gap between the judge's mean over all samples and over the labelled ones. However biased the judge is, the
-result is not; the better labels follow scores, the narrower it gets; where they do not, the labels stand alone.
+The judge has scored every sample, people have labelled some. The mean label is unbiased but uses few samples; the
+judge's mean uses many samples but is biased. Labels are regressed on scores, and the slope times the difference between
+the judge's mean over all samples and over the labelled ones is added to the mean label. The result is unbiased even if
+the judge is not; its interval is narrower the better scores predict labels; if they do not, only the labels are used.
 
 This is PPI++ (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453) for means, with the slope tuned on the labels,
-which survey statistics knows as the regression estimator of double sampling. Its variance takes the labelled samples
-as a random sample of all, or as random within strata; the samples themselves are a sample of what the system will be
-asked. Three corrections make intervals cover from a few dozen labels on: one degree of freedom for the slope, the
-distance over which the slope extends, and Student's t with the degrees of freedom of the residuals' own variance
-(Satterthwaite), which are few where a judge is nearly always right and its rare errors carry all the variance.
+which survey statistics calls the regression estimator of double sampling. Its variance assumes that the labelled
+samples are a random sample of all, or random within strata, and that the samples are a random sample of future
+questions. Three corrections make intervals cover from a few dozen labels on: one degree of freedom for the slope, the
+distance over which the slope extrapolates, and Student's t with the degrees of freedom of the residuals' variance
+(Satterthwaite), which are few if the judge is nearly always right and its rare errors cause all the variance.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ would favour one that is narrow by chance, and costs one percent of coverage."""
 class Corrected(Struct, frozen=True):
     """An estimate of the mean human label, from ``n`` labels and ``judged`` scores.
 
-    ``uncorrected`` is the judge's mean over all; ``alone`` the mean label, with its own interval. ``slope`` is how far
-    labels move with scores (0 where the labels stand alone); ``effective`` the number of labels, drawn at random,
-    that would give as narrow an interval without the judge. ``unscored`` samples had no score and are left out. A value
-    that does not exist is None with its ``reason``.
+    ``uncorrected`` is the judge's mean over all samples; ``alone`` is the mean label, with its own interval. ``slope``
+    is the slope of labels on scores (0 if only the labels are used); ``effective`` is the number of random labels that
+    would give as narrow an interval without the judge. ``unscored`` samples have no score and are left out. A missing
+    value is None with its ``reason``.
     """
 
     value: float | None = None
@@ -79,13 +79,13 @@ def corrected_mean(
 ) -> Corrected:
     """Estimate the mean label over all samples, from labels on some and a judge's scores on all.
 
-    ``labels`` and ``scores`` have one number per sample, NaN where there is none; labels need not be on the scale of
-    the scores. ``strata`` has one name per sample where labels are random within strata only; ``shares`` then says
-    which share of all samples each stratum is (default: counted, and every sample needs its name). With ``cluster``
-    samples of one cluster count as one draw.
+    ``labels`` and ``scores`` have one number per sample, NaN if it is missing; labels need not be on the scale of the
+    scores. ``strata`` has one name per sample if labels are random only within strata; ``shares`` is then the share of
+    each stratum in all samples (default: counted, and every sample needs its name). With ``cluster``, samples of one
+    cluster count as one draw.
 
-    The interval is Wilson's with the effective number of labels where all labels are 0 or 1, else Student's. It is
-    never wider by more than 5 % than that of the labels alone, which takes its place where the judge does not help.
+    The interval is Wilson's with the effective number of labels if all labels are 0 or 1, else Student's. It is at most
+    5 % wider than that of the labels alone, which replaces it if the judge does not help.
 
     >>> labels = [1, 1, 0, 1, 0, 1, 1, 0, 1, 1] * 3 + [float("nan")] * 60
     >>> scores = [0.9, 0.9, 0.3, 0.9, 0.9, 0.9, 0.9, 0.3, 0.9, 0.9] * 3 + [0.9, 0.3] * 30
@@ -109,8 +109,8 @@ def corrected_difference(
 ) -> Corrected:
     """Estimate the mean human label of one system minus that of another on the same samples in the same order.
 
-    Pairs count where both systems have what is needed: a label on both, a score on both. Where all labels are 0 or 1
-    the interval is Bonett and Price's (2012) with the effective number of pairs, else Student's.
+    A pair counts if both systems have a score, and its label counts if both have one. If all labels are 0 or 1, the
+    interval is Bonett and Price's (2012) with the effective number of pairs, else Student's.
 
     >>> mine = [1, 1, 0, 1, 1] * 6 + [float("nan")] * 30
     >>> theirs = [0, 1, 0, 1, 0] * 6 + [float("nan")] * 30
@@ -305,8 +305,8 @@ def _slope(plan: _LabelledSamples) -> float:
 def _fit(plan: _LabelledSamples, variance: float, *, slope: float) -> _Fit:
     """The estimate with a slope, and its variance: that of the mean over all samples, plus that from missing labels.
 
-    The second part sums the squares of what each labelled sample adds to the error: its residual times its weight,
-    where the slope shifts weights towards the side on which the labelled samples are too few.
+    The second part sums the squared contributions of labelled samples to the error: residual times weight, where the
+    slope increases the weights of scores that are rare among the labelled samples.
     """
     total = float(plan.weights @ plan.labels)
     gap = float(plan.every.mean() - plan.weights @ plan.scores)

@@ -1,4 +1,4 @@
-"""Weights of words by how rare they are: rare words weigh more."""
+"""Weights of words by rarity: rare words have higher weights."""
 
 from __future__ import annotations
 
