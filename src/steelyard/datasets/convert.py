@@ -1,7 +1,8 @@
 """Convert files between formats: TREC, BEIR, datasets, samples, and the test cases of other tools.
 
-Every conversion goes through samples: a ranking is a sample with ``retrieved_ids`` (its scores in the metadata), and the
-relevance judgments of a query are a sample with ``relevance``. Information that the target does not support is listed.
+Every conversion goes through samples: a ranking is a sample with ``retrieved_ids`` (its scores in the metadata), and
+the relevance judgments of a query are a sample with ``relevance``. Information that the target does not support is
+listed.
 """
 
 from __future__ import annotations
