@@ -10,9 +10,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from steelyard import load_demo
-from steelyard.datasets.corpus import Corpus
-from steelyard.datasets.set_folder import write_set
+from steelyard import Corpus, load_demo, write_set
 from steelyard.systems import BM25
 
 demo = load_demo()

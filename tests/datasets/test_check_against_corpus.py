@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.core.records import Sample
 from steelyard.datasets.check_against_corpus import check_against_corpus

@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from steelyard.core.errors import InputError, UnknownName
 from steelyard.core.records import Sample, Span

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard import calibrate
+from steelyard import calibrate, label
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError, UnknownName
 from steelyard.judges.annotations import HumanLabel, read_labels
-from steelyard.judges.label_sampling import draw
 from steelyard.render import calibration as render
 from steelyard.stats.ppi import corrected_mean
 from tests.judges.judged_reports import report
@@ -180,7 +179,7 @@ def test_claims_are_units_of_their_own() -> None:
     assert found.confusion.counts == ((1, 0), (1, 1))
     assert found.mean.uncorrected == 0.5
     assert "1 label is about a sample that the report does not have: q2 claim 4" in calibration.warnings[0]
-    assert [one.unit.claim for one in draw(judged, "faithfulness", 9, claims=True)].count(1) == 3
+    assert [one.unit.claim for one in label(judged, "faithfulness", 9, claims=True)].count(1) == 3
     with pytest.raises(InputError, match="has no claims"):
         calibrate(report({"m": [1.0]}), [{"sample": "q0", "claim": 1, "value": 1}])
 
@@ -196,7 +195,7 @@ def test_labels_that_were_drawn_correct_the_judge(bins: int) -> None:
     """A judge that is too lenient: strata and shares come from the labels, and the corrected mean holds people's."""
     people, scores = _population(2)
     judged = report({"m": scores.tolist()})
-    drawn = draw(judged, "m", 80, bins=bins, seed=1)
+    drawn = label(judged, "m", 80, bins=bins, seed=1)
     given = [
         HumanLabel(
             sample=one.unit.sample,

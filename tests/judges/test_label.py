@@ -14,14 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from steelyard import calibrate
+from steelyard import calibrate, label
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.judges.annotations import Sheet, read_labels
-from steelyard.judges.label_sampling import allotted, draw, sheet_of
+from steelyard.judges.label_sampling import allotted, sheet_of
 from steelyard.judges.label_terminal import page, walk
 from steelyard.reports.report import Report
 from tests.judges.judged_reports import report
@@ -39,23 +38,23 @@ def test_a_draw_depends_on_ids_and_seed_alone() -> None:
     one = scored()
     turned = scored()
     turned.ids.reverse()
-    first = [each.unit.sample for each in draw(one, "m", 30)]
-    assert first == [each.unit.sample for each in draw(turned, "m", 30)]
-    assert first[:10] == [each.unit.sample for each in draw(one, "m", 10)]
-    assert set(first) != {each.unit.sample for each in draw(one, "m", 30, seed=1)}
+    first = [each.unit.sample for each in label(one, "m", 30)]
+    assert first == [each.unit.sample for each in label(turned, "m", 30)]
+    assert first[:10] == [each.unit.sample for each in label(one, "m", 10)]
+    assert set(first) != {each.unit.sample for each in label(one, "m", 30, seed=1)}
 
 
 def test_a_random_draw_is_uniform() -> None:
     """Over seeds every sample is drawn equally often (chi-square over 20 samples, 400 draws of 5)."""
     small = report({"m": [0.5] * 20})
-    counts = Counter(each.unit.sample for seed in range(400) for each in draw(small, "m", 5, seed=seed))
+    counts = Counter(each.unit.sample for seed in range(400) for each in label(small, "m", 5, seed=seed))
     assert len(counts) == 20
     assert sum((count - 100) ** 2 / 75 for count in counts.values()) < 43.8  # the 99.9 % point of 19 degrees
 
 
 def test_strata_are_drawn_in_proportion_and_in_turns() -> None:
     """By score and slice; every stratum at least two; the first labels come from all strata."""
-    draws = draw(scored(), "m", 40, bins=4, by=["kind"])
+    draws = label(scored(), "m", 40, bins=4, by=["kind"])
     counts = Counter(each.stratum for each in draws)
     assert len(draws) == 40
     assert set(counts.values()) <= set(range(2, 12))
@@ -71,20 +70,20 @@ def test_strata_are_drawn_in_proportion_and_in_turns() -> None:
 def test_slices_too_small_for_two_labels_are_put_together() -> None:
     """Ten kinds of one sample each become one stratum, so that none is left without labels."""
     tags = [{"kind": str(row) if row < 10 else "most"} for row in range(100)]
-    draws = draw(report({"m": [0.5] * 100}, tags=tags), "m", 20, by=["kind"])
+    draws = label(report({"m": [0.5] * 100}, tags=tags), "m", 20, by=["kind"])
     assert Counter(each.stratum for each in draws) == {"kind=most": 18, "(other)": 2}
 
 
 def test_only_scored_samples_are_drawn() -> None:
     """What the judge failed on tells nothing of the judge."""
-    draws = draw(report({"m": [0.5, "timeout", 0.5, None]}), "m", 10)
+    draws = label(report({"m": [0.5, "timeout", 0.5, None]}), "m", 10)
     assert {each.unit.sample for each in draws} == {"q0", "q2"}
     with pytest.raises(InputError, match="m has no scores to label"):
-        draw(report({"m": ["timeout"]}), "m", 10)
+        label(report({"m": ["timeout"]}), "m", 10)
     with pytest.raises(InputError, match="n=0, bins=1: both are at least 1"):
-        draw(scored(), "m", 0)
+        label(scored(), "m", 0)
     with pytest.raises(InputError, match="no sample has the tag 'type'"):
-        draw(scored(), "m", 10, by=["type"])
+        label(scored(), "m", 10, by=["type"])
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(2, 400), min_size=1, max_size=8), st.integers(1, 300))
@@ -105,7 +104,7 @@ def test_a_sheet_is_blind_and_comes_back_as_it_was(tmp_path: Path) -> None:
         for one in judged.samples
     ]
     for suffix in (".csv", ".tsv", ".jsonl"):
-        sheet = sheet_of(judged, "m", draw(judged, "m", 4, bins=2), tmp_path / f"sheet{suffix}")
+        sheet = sheet_of(judged, "m", label(judged, "m", 4, bins=2), tmp_path / f"sheet{suffix}")
         sheet.save()
         again = Sheet.read(sheet.path)
         again.rows[1]["value"] = "1"

@@ -8,8 +8,7 @@ import sys
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.core.errors import InputError, UnknownName
 from steelyard.core.metric_names import Name, parse, show

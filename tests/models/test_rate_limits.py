@@ -9,8 +9,7 @@ from functools import partial
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 
 from steelyard import evaluate_rag

@@ -64,7 +64,7 @@ def test_a_trend_has_every_kept_run(tmp_path: Path) -> None:
     text = " ".join(root.itertext())
     assert "3 stored reports" in text
     assert text.index("1 · 2026-03-01 10:00 · bm25 · main") < text.index("3 · 2026-03-03 10:00 · bm25 · main")
-    with pytest.raises(InputError, match="no kept report has a value"):
+    with pytest.raises(InputError, match="no stored report has a value"):
         trend(kept[3:], "token_f1", tmp_path / "x.svg")
 
 

@@ -14,8 +14,7 @@ import pytest
 from steelyard import compare, evaluate_rag, script
 from steelyard.cli import invoke
 from steelyard.core.requests import Ask
-from steelyard.render import comparison as render_comparison
-from steelyard.render import judge_noise as render
+from steelyard.render import comparison as render_comparison, judge_noise as render
 from steelyard.reports.judge_noise import delta_floor, noise
 from steelyard.reports.report import Report
 from tests.judges.judged_reports import report

@@ -7,8 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from steelyard.core.errors import InputError
 from steelyard.stats.distributions import normal_cdf, normal_quantile, student_cdf, student_quantile

@@ -7,8 +7,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard import evaluate_retrieval
 from steelyard.models.embedder import embedding_script

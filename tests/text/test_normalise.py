@@ -9,8 +9,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.metrics.lexical.token_overlap import exact_match
 from steelyard.text.tokens import normalize_answer, tokenize

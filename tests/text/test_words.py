@@ -7,8 +7,7 @@ import string
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.text.scripts import _LETTERS, _MARKS, join_graphemes, script, space_graphemes
 from steelyard.text.tokens import content_words, stem, words

@@ -49,8 +49,7 @@ def drift(
     Exit codes: 0 no drift detected, 1 error, 2 a metric drifted, 3 incomplete.
     """
     from ..judges.annotations import read_labels
-    from ..judges.drift import check_labels, plan_rejudge, rejudge
-    from ..judges.drift import drift as detect_drift
+    from ..judges.drift import check_labels, drift as detect_drift, plan_rejudge, rejudge
     from ..render import drift as render
     from ..render.files import write
     from ..reports.store import DEFAULT, report_at

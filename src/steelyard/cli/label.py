@@ -38,7 +38,7 @@ def label(
     """
     from ..core.wording import pluralize
     from ..judges.annotations import Sheet
-    from ..judges.label_sampling import draw, sheet_of
+    from ..judges.label_sampling import label as sample_to_label, sheet_of
     from ..judges.label_terminal import walk
     from ..reports.metric_identity import label_of
     from ..reports.store import DEFAULT, report_at
@@ -51,7 +51,7 @@ def label(
     if out.exists():
         sheet = Sheet.read(out)
     else:
-        draws = draw(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
+        draws = sample_to_label(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
         sheet = sheet_of(loaded, column, draws, out, annotator=annotator)
         sheet.save()
         drawn = pluralize(len(draws), "claim" if claims else "sample")

@@ -47,8 +47,7 @@ def prefer(
     The judge sees each pair of answers in both orders.
     Exit codes: 0 success, 1 error, 3 too many pairs failed.
     """
-    from ..judges.pairwise import plan_prefer
-    from ..judges.pairwise import prefer as compare_answers
+    from ..judges.pairwise import plan_prefer, prefer as compare_answers
     from ..render import preference as render
 
     check_format(output_format, FORMATS)

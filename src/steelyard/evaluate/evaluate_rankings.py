@@ -16,8 +16,7 @@ from ..core.errors import InputError, WrongType
 from ..core.records import Qrels, Run, Sample
 from ..metrics.lookup import RequestedMetric, requested_metrics
 from ..metrics.registry import Metric
-from ..ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties
-from ..ranking.rankings import Undefined as UndefinedPolicy
+from ..ranking.rankings import Compat, Duplicates, Missing, Rankings, Ties, Undefined as UndefinedPolicy
 from ..ranking.trec.files import load_rankings
 from ..reports.estimates import pool_report
 from ..reports.provenance import DatasetNote, MetricNote, stamp, versions

@@ -38,7 +38,7 @@ class Draw(Struct, frozen=True):
     share: float | None = None
 
 
-def draw(
+def label(
     report: Report,
     metric: str,
     n: int = 100,
@@ -58,9 +58,9 @@ def draw(
     >>> from steelyard import evaluate_rag
     >>> rows = [{"id": str(n), "response": "a " * (n % 4 + 1), "reference": "a b c d"} for n in range(40)]
     >>> report = evaluate_rag(rows, metrics=["token_f1"])
-    >>> draw(report, "token_f1", 3) == draw(report, "token_f1", 9)[:3]
+    >>> label(report, "token_f1", 3) == label(report, "token_f1", 9)[:3]
     True
-    >>> {one.stratum: one.share for one in draw(report, "token_f1", 8, bins=2)}
+    >>> {one.stratum: one.share for one in label(report, "token_f1", 8, bins=2)}
     {'score 1 of 2': 0.5, 'score 2 of 2': 0.5}
     """
     column = label_of(report, metric)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from struct import error as StructError  # noqa: N812 - a class, named like one
-from struct import pack_into
+from struct import (
+    error as StructError,  # noqa: N812 - a class, named like one
+    pack_into,
+)
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np

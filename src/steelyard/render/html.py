@@ -21,8 +21,7 @@ from ..core.version import VERSION
 from ..reports.failure_analysis import analyse_failures
 from ..reports.gate import Rule
 from ..reports.report import Report
-from . import html_failures as failure_view
-from . import html_view as view
+from . import html_failures as failure_view, html_view as view
 from .html_data import data, replace_surrogates
 from .table import estimates, failures, suggested_fixes
 

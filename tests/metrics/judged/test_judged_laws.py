@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import Struct, inspect, structs
 
 from steelyard.core.errors import AskFailed, BadReply

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from steelyard import InputError

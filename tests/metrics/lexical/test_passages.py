@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard import InputError, get_metric
 from steelyard.core.records import Sample, Undefined, Value

@@ -6,8 +6,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.core.records import Sample
 from steelyard.metrics.lexical.fitted_metrics import faithfulness

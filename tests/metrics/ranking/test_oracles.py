@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import exp
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from steelyard.metrics.lookup import get_metric
 from steelyard.metrics.registry import Metric
