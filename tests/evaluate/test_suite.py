@@ -62,6 +62,23 @@ def test_rankings_of_a_suite() -> None:
     assert report.run["stages"]["retrieve"]["calls"] == 4  # type: ignore[index,call-overload]
 
 
+def test_a_suite_scores_like_evaluate_system() -> None:
+    """The same outputs and cells, with failed samples: a suite only names them and pools them in its own way."""
+
+    def system(query: str, k: int) -> list[str]:
+        if "gulls" in query:
+            raise OSError("index closed")
+        return ["lens", "tower"][:k]
+
+    suite = BenchmarkSuite(dataset(), k=2).run(system)
+    report = evaluate_system(system, dataset(), ["precision@2", "recall@2", "mrr", "ndcg@2"], k=2)
+    assert suite.metrics == report.metrics
+    assert suite.samples == report.samples
+    assert [suite.score(row, "mrr").status for row in range(4)] == [report.score(row, "mrr").status for row in range(4)]
+    assert (suite.notes["mrr"].threshold, report.notes["mrr"].threshold) == (None, 0.5)
+    assert {"retrieve"} == set(suite.run["stages"])  # type: ignore[arg-type]
+
+
 def test_answers_of_a_suite() -> None:
     """The judge's three qualities beside the rankings; correctness only where there is a reference."""
     report = BenchmarkSuite(dataset(), k=1).run_with_answers(BM25(CORPUS), Extractive(), OverlapJudge())
@@ -216,6 +233,7 @@ def test_what_cannot_serve_is_told_before_anything_is_asked() -> None:
         ((lambda q, k: [], Extractive(), OverlapJudge()), "context_text"),
         ((BM25(CORPUS), object(), OverlapJudge()), "answer"),
         ((BM25(CORPUS), Extractive(), object()), "judge"),
+        ((BM25(CORPUS), Extractive(), None), "judge"),
     ):
         with pytest.raises(WrongType, match=f"has no method {name}"):
             suite.run_with_answers(*parts)  # type: ignore[arg-type]
@@ -250,7 +268,7 @@ def test_default_metrics_are_what_can_be_measured() -> None:
         "mrr",
         "context_recall",
     ]
-    with pytest.raises(InputError, match="nothing is known"):
+    with pytest.raises(InputError, match="these samples have no relevance"):
         evaluate_system(BM25(CORPUS), [Sample(user_input="q")])
 
 

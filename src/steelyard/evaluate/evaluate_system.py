@@ -1,4 +1,7 @@
-"""Weigh a system: ask it every question of a dataset, and score what it retrieved and answered."""
+"""Evaluate a system: call it with every question of a dataset and score its rankings and answers.
+
+``score_system`` is the one path from a system to the scores of its outputs; ``BenchmarkSuite`` uses it too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..core.progress import PartProgress
-from ..core.records import Sample, Span, Usage
+from ..core.records import Json, Sample, Span, Usage
 from ..datasets.dataset import Dataset, digest_of
 from ..io.ir_datasets import collection_name
 from ..io.samples import read_samples
@@ -27,7 +30,7 @@ from ..reports.report import Report
 from ..stats.pooling import Column
 from ..systems.adapters import find_method, name_of
 from ..systems.call_pool import CallPolicy
-from ..systems.collect import CollectedOutputs, collect
+from ..systems.collect import CollectedOutputs, Stage, collect
 from ..systems.llm_answerer import LLMAnswerer
 from ..systems.output_cache import OutputCache
 from .scorer import Scorer
@@ -37,12 +40,12 @@ if TYPE_CHECKING:
     from ..models.engine import Progress
     from ..models.judge import LLMJudge
 
-TAKEN = frozenset({"seconds", "latency", "tokens", "cost"})
-"""Metrics of what an answer took, for which samples are measured."""
+MEASURED = frozenset({"seconds", "latency", "tokens", "cost"})
+"""Metrics of the time and cost of an answer: they need samples with seconds and usage."""
 
 
 class QuestionSet(NamedTuple):
-    """What a system is asked: samples, with the name, version and texts of where they come from."""
+    """The questions for a system: samples, with the name, version and document texts of their dataset."""
 
     samples: list[Sample]
     note: DatasetNote
@@ -79,18 +82,19 @@ def evaluate_system(
     progress: Progress | None = None,
     allowance: SharedBudget | None = None,
 ) -> Report:
-    """Ask a system every question of a dataset and score its rankings and answers in one report.
+    """Call a system with every question of a dataset and score its rankings and answers in one report.
 
-    ``system`` is a retriever or a whole system in any of the shapes that ``systems.calling`` lists; ``answerer``
-    answers from what was retrieved. ``dataset`` is a ``Dataset``, a path, samples, or columns by name (``queries``,
-    ``gold_answers``, ``gold_docs``). The solutions are ``report.samples``, the pooled results ``report.metrics``;
-    without ``metrics`` they are ``ndcg``, ``recall``, ``precision`` at k and ``mrr``, and token F1 where there are
-    answers and references. What the stages took stands in ``report.run["stages"]``.
+    ``system`` is a retriever or a whole system in any of the shapes that ``systems.adapters`` lists; ``answerer``
+    answers from the retrieved contexts. ``dataset`` is a ``Dataset``, a path, samples, or columns by name
+    (``queries``, ``gold_answers``, ``gold_docs``). The outputs are in ``report.samples``, the pooled results in
+    ``report.metrics``. The default ``metrics`` are ``ndcg``, ``recall``, ``precision`` at k and ``mrr``, and token F1
+    if there are answers and references. ``report.run["stages"]`` has the calls, seconds and tokens of each stage.
 
-    A question that the system fails on, or does not answer within ``deadline`` seconds after ``retries`` more attempts,
-    is a failed sample with the reason. ``budget`` and ``max_calls`` are for answers of a model and judgements
-    together (``allowance``: those of several systems). ``workers`` questions are asked at once. With ``identity``,
-    which should change whenever the system does, outputs are kept in the ledger, and a run that was killed goes on.
+    A question is a failed sample, with the reason, if the system raises an exception or gives no result within
+    ``deadline`` seconds after ``retries`` retries. ``budget`` and ``max_calls`` limit answers of a model and judge
+    calls together (``allowance``: a limit for several systems). ``workers`` is the number of parallel calls of the
+    system. With ``identity``, which should change whenever the system does, outputs are cached in the ledger, and a
+    killed run resumes.
 
     >>> report = evaluate_system(
     ...     lambda query, k: {"answer": "In 1811.", "contexts": ["Lit in 1811."], "ids": ["d1"]},
@@ -101,18 +105,18 @@ def evaluate_system(
     ({'exact_match': 1.0, 'mrr': 1.0}, 'In 1811.')
     """
     started = time.time()
-    asked_of = read_set(dataset, fields=fields)
+    questions = read_set(dataset, fields=fields)
     if answerer is None and find_method(system, "answer") is not None:
         answerer = system
-    wanted = (
-        default_metrics(asked_of.samples, k, answers=answerer is not None)
+    names = (
+        default_metrics(questions.samples, k, answers=answerer is not None)
         if metrics is None
         else list(_listed(metrics))
     )
     allowance = SharedBudget(budget, max_calls) if allowance is None else allowance
-    tally = PartProgress(progress)
+    part_progress = PartProgress(progress)
     scorer = Scorer(
-        wanted,
+        names,
         judge=judge,
         embedder=embedder,
         thresholds=thresholds,
@@ -127,53 +131,124 @@ def evaluate_system(
             offline=offline,
             confidence=confidence,
             seed=seed,
-            progress=tally,
+            progress=part_progress,
         ),
     )
-    scorer.check()
-    own_ledger = Ledger(ledger) if identity is not None else None
-    keeping = None if own_ledger is None or identity is None else OutputCache(own_ledger, identity, offline=offline)
-    try:
-        collected = collect(
-            system,
-            asked_of.samples,
-            answerer=answerer,
-            k=k,
-            policy=CallPolicy(workers, deadline, retries),
-            cache=keeping,
-            texts=asked_of.corpus,
-            places=places,
-            measured=any(str(one) in TAKEN for one in wanted),
-            progress=tally,
-        )
-    finally:
-        if own_ledger is not None:
-            own_ledger.close()
-    tally.next_part()
-    allowance.spend(_paid(collected, system, answerer))
-    scoring = time.time()
-    report = score_collected(collected, scorer, allowance)
-    seconds = time.time() - scoring
-    allowance.spend(report.usage)
-    report.warnings += _without_ids(report)
-    report.system, report.dataset = name or name_of(system), asked_of.note
+    calls = SystemCalls(
+        k,
+        CallPolicy(workers, deadline, retries),
+        ledger=ledger,
+        identity=identity,
+        offline=offline,
+        places=places,
+        measured=any(str(one) in MEASURED for one in names),
+    )
+    report, collected, seconds = score_system(
+        system, questions, scorer, calls, answerer=answerer, allowance=allowance, progress=part_progress
+    )
+    report.warnings += _missing_relevant_ids(report)
+    report.system = name or name_of(system)
     report.policy = {**report.policy, "k": k}
-    scorer.pool(report)
-    stages = {stage: one.plain() for stage, one in collected.stages.items()}
-    stages["score"] = {
+    scoring: dict[str, Json] = {
         "calls": report.usage.calls,
         "seconds": round(seconds, 4),
         "prompt_tokens": report.usage.prompt_tokens,
         "completion_tokens": report.usage.completion_tokens,
     }
-    report.run = {**stamp(started), "stages": stages}  # type: ignore[dict-item]
-    for one in collected.stages.values():
-        report.usage += one.usage
+    finish_report(report, scorer, collected.stages, started)
+    report.run["stages"] = {**_stage_blocks(collected.stages), "score": scoring}
     return report
 
 
-def _paid(collected: CollectedOutputs, system: object, answerer: object) -> Usage:
-    """What calls of ours took: embeddings of our retrievers, answers of our answerer; others tell what theirs took."""
+class SystemCalls(NamedTuple):
+    """How a system is called: results for each question, call policy, and the cache of its outputs (with ``identity``).
+
+    ``places`` maps ids of chunks to spans of their sources; ``need_ids`` fails outputs that are no ranking of ids;
+    ``measured`` stores seconds and usage in the samples.
+    """
+
+    k: int
+    policy: CallPolicy
+    ledger: str | Path | None = None
+    identity: str | None = None
+    offline: bool = False
+    places: Mapping[str, Span] | None = None
+    need_ids: bool = False
+    measured: bool = False
+
+
+class ScoredSystem(NamedTuple):
+    """The report of a system, not pooled, with the outputs that it scores and the seconds of scoring."""
+
+    report: Report
+    collected: CollectedOutputs
+    seconds: float
+
+
+def score_system(
+    system: object,
+    questions: QuestionSet,
+    scorer: Scorer,
+    calls: SystemCalls,
+    *,
+    answerer: object = None,
+    allowance: SharedBudget | None = None,
+    progress: PartProgress | None = None,
+) -> ScoredSystem:
+    """Call a system with every question and score its outputs. The metrics are checked before the first call.
+
+    ``allowance`` is the budget of answers and scores together. The usage of the report is that of scoring.
+    """
+    scorer.check()
+    ledger = Ledger(calls.ledger) if calls.identity is not None else None
+    cache = (
+        None if ledger is None or calls.identity is None else OutputCache(ledger, calls.identity, offline=calls.offline)
+    )
+    try:
+        collected = collect(
+            system,
+            questions.samples,
+            answerer=answerer,
+            k=calls.k,
+            policy=calls.policy,
+            cache=cache,
+            texts=questions.corpus,
+            places=calls.places,
+            need_ids=calls.need_ids,
+            measured=calls.measured,
+            progress=progress,
+        )
+    finally:
+        if ledger is not None:
+            ledger.close()
+    if progress is not None:
+        progress.next_part()
+    if allowance is not None:
+        allowance.spend(_paid_by_us(collected, system, answerer))
+    started = time.time()
+    report = score_collected(collected, scorer, allowance)
+    seconds = time.time() - started
+    if allowance is not None:
+        allowance.spend(report.usage)
+    report.dataset = questions.note
+    return ScoredSystem(report, collected, seconds)
+
+
+def finish_report(report: Report, scorer: Scorer, stages: Mapping[str, Stage], started: float) -> None:
+    """Pool the scores of a report, and add the calls, seconds and usage of the stages."""
+    scorer.pool(report)
+    report.run = {**stamp(started), "stages": _stage_blocks(stages)}
+    for stage in stages.values():
+        report.usage += stage.usage
+
+
+def _stage_blocks(stages: Mapping[str, Stage]) -> dict[str, Json]:
+    return {name: stage.plain() for name, stage in stages.items()}
+
+
+def _paid_by_us(collected: CollectedOutputs, system: object, answerer: object) -> Usage:
+    """The usage of calls made here: embeddings of built-in retrievers and answers of ``LLMAnswerer``. The usage that a
+    system reports for itself is not paid from the budget."""
     own = {"index"}
     if find_method(system, "take_usage") is not None:
         own.add("retrieve")
@@ -182,13 +257,13 @@ def _paid(collected: CollectedOutputs, system: object, answerer: object) -> Usag
     return sum((one.usage for stage, one in collected.stages.items() if stage in own), Usage())
 
 
-def _without_ids(report: Report) -> list[str]:
-    """Why rankings cannot be measured where the documents that should be found are given as texts."""
+def _missing_relevant_ids(report: Report) -> list[str]:
+    """A warning if the dataset gives the relevant documents as texts, which ranking metrics cannot use."""
     rankings = [label for label, note in report.notes.items() if note.way == "ranking"]
     texts = any(sample.reference_contexts for sample in report.samples)
     if not rankings or not texts or any(sample.relevance is not None for sample in report.samples):
         return []
-    why = "no sample says by id what is relevant, and reference_contexts (gold_docs) are texts: give relevant_ids"
+    why = "no sample has ids of relevant documents, and reference_contexts (gold_docs) are texts: give relevant_ids"
     return [f"{', '.join(rankings)}: {why}"]
 
 
@@ -198,7 +273,7 @@ def aevaluate_system(system: object, dataset: object, **options: object) -> Awai
 
 
 def score_collected(collected: CollectedOutputs, scorer: Scorer, allowance: SharedBudget | None = None) -> Report:
-    """Score the samples that a system did not fail on; the others are failed in every column. It is not pooled."""
+    """Score the samples on which the system did not fail; the others are failed in every column. It is not pooled."""
     good = [row for row in range(len(collected.samples)) if row not in collected.failed]
     rows = good or list(range(len(collected.samples)))
     report = scorer.score([collected.samples[row] for row in rows], allowance=allowance)
@@ -215,7 +290,7 @@ def score_collected(collected: CollectedOutputs, scorer: Scorer, allowance: Shar
 
 
 def _widened(column: Column, where: Mapping[int, int], failed: Mapping[int, str], count: int) -> Column:
-    """A column over all rows, from one over those that did not fail."""
+    """A column over all rows, from a column over the rows that did not fail."""
     wide = Column(np.full(count, math.nan))
     for row in range(count):
         if row in failed:
@@ -230,7 +305,7 @@ def _widened(column: Column, where: Mapping[int, int], failed: Mapping[int, str]
     return wide
 
 
-_PLURALS = {
+_COLUMN_ALIASES = {
     "queries": "user_input",
     "questions": "user_input",
     "gold_docs": "reference_contexts",
@@ -239,7 +314,7 @@ _PLURALS = {
 
 
 def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encoding: str = "utf-8") -> QuestionSet:
-    """A dataset in any of its forms: a ``Dataset``, a path (a BEIR folder, a dataset's JSON, a file or folder of
+    """Read a dataset in any of its forms: a ``Dataset``, a path (a BEIR folder, a dataset's JSON, a file or folder of
     samples, ``ir_datasets:NAME``), samples, or columns by name."""
     if isinstance(dataset, QuestionSet):
         return dataset
@@ -249,7 +324,7 @@ def read_set(dataset: object, *, fields: Mapping[str, str] | None = None, encodi
         samples = dataset.samples()
         return QuestionSet(samples, DatasetNote(dataset.name, dataset.version, digest_of(samples)), dataset.corpus)
     if isinstance(dataset, Mapping):
-        fields = {_PLURALS[name]: name for name in dataset if name in _PLURALS} | dict(fields or {})
+        fields = {_COLUMN_ALIASES[name]: name for name in dataset if name in _COLUMN_ALIASES} | dict(fields or {})
     samples = read_samples(dataset, fields=fields, encoding=encoding)
     if not samples:
         raise InputError("no samples: the dataset is empty")
@@ -272,17 +347,17 @@ def _read_path(path: Path, fields: Mapping[str, str] | None, encoding: str) -> Q
 
 
 def default_metrics(samples: Sequence[Sample], k: int, *, answers: bool) -> list[str]:
-    """What can be measured with what is known of a dataset."""
-    found: list[str] = []
+    """The metrics that the labels of a dataset allow. InputError if it has no labels."""
+    names: list[str] = []
     if any(sample.relevance for sample in samples):
-        found += [f"ndcg@{k}", f"recall@{k}", f"precision@{k}", "mrr"]
+        names += [f"ndcg@{k}", f"recall@{k}", f"precision@{k}", "mrr"]
     if any(sample.relevant_spans for sample in samples):
-        found += [f"span_recall@{k}"]
+        names += [f"span_recall@{k}"]
     if any(sample.references for sample in samples):
-        found += ["context_recall", *(["token_f1", "contains"] if answers else [])]
-    if not found:
-        raise InputError("nothing is known of these samples (no relevance, spans or references): name the metrics")
-    return found
+        names += ["context_recall", *(["token_f1", "contains"] if answers else [])]
+    if not names:
+        raise InputError("these samples have no relevance, spans or references: choose the metrics")
+    return names
 
 
 def _listed(metrics: Iterable[object] | str) -> Iterable[object]:
