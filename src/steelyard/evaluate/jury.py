@@ -30,7 +30,6 @@ from ..reports.estimates import clusters_of, pool_report
 from ..reports.provenance import MetricNote, stamp
 from ..reports.report import Report
 from ..stats.pooling import Column, passes
-from .judged_scorer import JudgedScorer
 from .plan import Plan
 from .scorer import Scorer, check_samples
 
@@ -63,6 +62,8 @@ class JuryScorer:
         cluster: str | None = None,
         options: RunOptions = DEFAULT_OPTIONS,
     ) -> None:
+        from .judged_scorer import JudgedScorer
+
         self.judges, self.rule = check_judges(judges, rule), rule
         self._progress = PartProgress(options.progress)
         if options.progress is not None:
