@@ -131,7 +131,7 @@ def _rename_columns(report: Report) -> None:
 
 
 def _language_model(judge: object, embedder: Embedder | str | None) -> LLMJudge | None:
-    """The language model as the judge; None for another object with a method ``judge``, WrongType for one without it."""
+    """A language model as the judge; None for other objects with a method ``judge``, WrongType without one."""
     from ..models.judge import LLMJudge, judge_of
 
     if not isinstance(judge, str | LLMJudge):
