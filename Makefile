@@ -19,7 +19,7 @@ demo: $(VENV)/.demo ## evaluate two retrievers and their answers on the bundled 
 
 test: $(VENV)/.dev lint ## run linter, type checker, tests and the examples in the documentation
 	@$(BIN)/mypy >$(VENV)/types.log 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup; tests=$$?; \
+	$(BIN)/python -m pytest -n $(WORKERS); tests=$$?; \
 	wait $$types; types=$$?; \
 	echo "mypy:"; cat $(VENV)/types.log; \
 	exit $$((tests + types))

@@ -17,16 +17,28 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 # The examples that hypothesis draws: in CI all of them, elsewhere fewer.
 settings.register_profile("ci", deadline=None, print_blob=True)
-settings.register_profile("local", deadline=None)
+settings.register_profile("local", deadline=None, max_examples=50)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
 
 
-@pytest.hookimpl(tryfirst=True)
+GROUPS = {"tests/render/test_html": "browser", "tests/runs/test_ray": "ray"}
+"""Tests that one process runs, so that Chromium and Ray start once, by the beginning of their files' names."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The groups go first, each to a process of its own, then the other tests one by one in their order."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((group for start, group in GROUPS.items() if nodeid.startswith(start)), nodeid)
+
+    return Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start long tests first; keep all tests of the browser in one process, which starts it once."""
-    for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))
+    """Start long tests first."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

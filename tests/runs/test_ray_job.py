@@ -32,10 +32,7 @@ from tests.runs.jobs import configured, of_one_process, plain, text
 from tests.server import Server
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="processes are found as Linux shows them"),
-    pytest.mark.xdist_group("ray"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found as Linux shows them")
 
 Serve = Callable[..., Server]
 BUCKETS, CONCURRENCY = 8, 4
