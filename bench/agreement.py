@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from steelyard import get_metric
 from steelyard.cli.agreement import shown
 from steelyard.io.samples import read_samples
-from steelyard.judges.metric_agreement import agree
+from steelyard.judges.metric_agreement import measure_agreement
 from steelyard.metrics.lexical.passage_index import passages_of
 from steelyard.stats.logistic import model
 
@@ -89,14 +89,14 @@ def main() -> None:
         paths = sorted(options.packs.glob("*.jsonl"))
         if options.dev:
             paths = [only_dev(path, Path(folder)) for path in paths]
-        found = [one for path in paths for one in agree(path) if one.slice != "all"]
+        found = [one for path in paths for one in measure_agreement(path) if one.slice != "all"]
         if options.embedder:
             for path in paths:
                 labels = {one.label for one in found if one.pack == path.name.partition(".")[0]}
                 for label in labels:
                     name = COSINES.get("preference" if label.startswith("pref") else label)
                     if name:
-                        found += agree(path, metrics=[name], label=label, embedder=options.embedder)
+                        found += measure_agreement(path, metrics=[name], label=label, embedder=options.embedder)
         print(shown(found, markdown=True), end="\n\n")
         for name in MODELS[0], "faithfulness":
             print(f"{name}\n" + "\n".join(reliability(name)), end="\n\n")

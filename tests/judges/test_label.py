@@ -20,8 +20,8 @@ from steelyard import calibrate, label
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
 from steelyard.judges.annotations import Sheet, read_labels
-from steelyard.judges.label_sampling import allotted, sheet_of
-from steelyard.judges.label_terminal import page, walk
+from steelyard.judges.label_sampling import allocate, sheet_of
+from steelyard.judges.label_terminal import label_in_terminal, page
 from steelyard.reports.report import Report
 from tests.judges.judged_reports import report
 
@@ -91,7 +91,7 @@ def test_only_scored_samples_are_drawn() -> None:
 def test_every_stratum_gets_its_due(sizes: dict[str, int], n: int) -> None:
     """As many as asked for where two for each allow it, never more than there are, and near the exact share."""
     n = min(max(n, 2 * len(sizes)), sum(sizes.values()))
-    wanted = allotted(sizes, n)
+    wanted = allocate(sizes, n)
     assert sum(wanted.values()) == n
     assert all(2 <= wanted[name] <= sizes[name] for name in sizes)
 
@@ -137,7 +137,7 @@ def test_going_back_skipping_and_nonsense(tmp_path: Path) -> None:
     sheet = Sheet(tmp_path / "s.csv", ["sample", "value"], rows)
     answers = iter(["yes", "b", "no", "s", "2", "what", "", "0.5", "Q"])
     told: list[str] = []
-    assert walk(sheet, {}, ask=lambda prompt: next(answers), tell=told.append) == 2
+    assert label_in_terminal(sheet, {}, ask=lambda prompt: next(answers), write=told.append) == 2
     assert [row["value"] for row in rows] == ["0", None, "0.5", None]
     assert [line for line in told if line.startswith("  ")] == [
         "  expected a number from 0 to 1, found 2",
@@ -257,7 +257,7 @@ def test_claims_are_labelled_from_the_sheet_to_the_calibration(tmp_path: Path) -
     sheet = Sheet.read(out)
     assert "Claim" in page(sheet.rows[0], None, 1, 12)
     answers = iter(["1", "0", "1", "1", "0", "1", "1", "1", "0", "1", "1", "1"])
-    assert walk(sheet, {}, ask=lambda prompt: next(answers), tell=lambda line: None) == 12
+    assert label_in_terminal(sheet, {}, ask=lambda prompt: next(answers), write=lambda line: None) == 12
     found = calibrate(judged, out)
     assert (found["faithfulness claims"].n, found["faithfulness claims"].total, found.warnings) == (12, 40, [])
     assert found["faithfulness claims"].mean.judged == 40

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from steelyard.cli import invoke
 from steelyard.core.errors import InputError
-from steelyard.judges.metric_agreement import agree
+from steelyard.judges.metric_agreement import measure_agreement
 
 ROWS = [
     {"id": str(at), "user_input": f"q{at}", "response": response, "reference": ["red"], "human": {"correct": label}}
@@ -36,7 +36,7 @@ def pack(tmp_path: Path, rows: list[dict[str, object]]) -> Path:
 
 def test_figures_by_hand(tmp_path: Path) -> None:
     """token_f1 is 1, 2/3, 0, 0, 1/3, 1/2: right answers above wrong ones, and at least 1/2."""
-    (found,) = agree(pack(tmp_path, ROWS), metrics=["token_f1"])
+    (found,) = measure_agreement(pack(tmp_path, ROWS), metrics=["token_f1"])
     assert (found.pack, found.slice, found.label, found.n, found.good, found.without) == (
         "small",
         "all",
@@ -48,14 +48,14 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert found.auc.value == 1.0
     assert found.balanced.value == 1.0
     assert found.rank.value == pytest.approx(spearmanr([1, 1, 0, 0, 0, 1], [1, 2 / 3, 0, 0, 1 / 3, 1 / 2]).statistic)
-    (stricter,) = agree(pack(tmp_path, ROWS), metrics=["token_f1"], threshold=0.6)
+    (stricter,) = measure_agreement(pack(tmp_path, ROWS), metrics=["token_f1"], threshold=0.6)
     assert stricter.balanced.value == pytest.approx((2 / 3 + 1) / 2)
 
 
 def test_slices(tmp_path: Path) -> None:
     """A slice for every value at a path, and all of them together."""
     rows = [{**row, "meta": {"model": "a" if at < 3 else "b"}} for at, row in enumerate(ROWS)]
-    found = agree(pack(tmp_path, rows), by=["meta.model"])
+    found = measure_agreement(pack(tmp_path, rows), by=["meta.model"])
     assert [(one.slice, one.n) for one in found] == [("all", 6), ("meta.model=a", 3), ("meta.model=b", 3)]
     assert {one.metric for one in found} == {"lexical.answer_correctness"}
 
@@ -67,7 +67,7 @@ def test_preferences(tmp_path: Path) -> None:
         {"id": "2", "response": "red", "response_b": "blue", "reference": ["red"], "human": {"pref_overall": -1}},
         {"id": "3", "response": "red", "response_b": "red", "reference": ["red"], "human": {"pref_overall": 0}},
     ]
-    (found,) = agree(pack(tmp_path, rows))
+    (found,) = measure_agreement(pack(tmp_path, rows))
     assert (found.label, found.n, found.good, found.threshold) == ("pref_overall", 3, 1, None)
     assert (found.auc.value, found.balanced.value, found.auc.n, found.rank.n) == (1.0, 1.0, 2, 3)
 
@@ -75,14 +75,14 @@ def test_preferences(tmp_path: Path) -> None:
 def test_samples_without_value_are_counted(tmp_path: Path) -> None:
     """A sample without a reference has no correctness: it is left out and counted."""
     rows = [*ROWS, {"id": "x", "response": "red", "human": {"correct": 1}}]
-    (found,) = agree(pack(tmp_path, rows))
+    (found,) = measure_agreement(pack(tmp_path, rows))
     assert (found.n, found.without, found.auc.n, found.auc.excluded) == (7, 1, 6, 1)
 
 
 def test_a_pack_without_labels(tmp_path: Path) -> None:
     """What is missing, and what was expected."""
     with pytest.raises(InputError, match="no human labels: expected a field human with one of faithful"):
-        agree(pack(tmp_path, [{"response": "red", "reference": "red"}]))
+        measure_agreement(pack(tmp_path, [{"response": "red", "reference": "red"}]))
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +116,6 @@ def test_packs_are_not_below_their_figures(shared: Path, name: str) -> None:
     path = shared / "packs" / f"{name}.jsonl"
     if not path.is_file():
         pytest.skip(f"no pack {name} here")
-    (found,) = agree(path, label=label)
+    (found,) = measure_agreement(path, label=label)
     assert found.auc.value is not None
     assert found.auc.value >= least

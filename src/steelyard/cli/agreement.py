@@ -41,13 +41,13 @@ def agreement(
     """
     import msgspec
 
-    from ..judges.metric_agreement import agree
+    from ..judges.metric_agreement import measure_agreement
 
     check_format(output_format, FORMATS)
     results = [
         row
         for pack in packs
-        for row in agree(
+        for row in measure_agreement(
             pack,
             metrics=listed(metrics) or None,
             label=label,

@@ -38,8 +38,8 @@ def label(
     """
     from ..core.wording import pluralize
     from ..judges.annotations import Sheet
-    from ..judges.label_sampling import label as sample_to_label, sheet_of
-    from ..judges.label_terminal import walk
+    from ..judges.label_sampling import label as draw_samples, sheet_of
+    from ..judges.label_terminal import label_in_terminal
     from ..reports.metric_identity import label_of
     from ..reports.store import DEFAULT, report_at
 
@@ -51,14 +51,14 @@ def label(
     if out.exists():
         sheet = Sheet.read(out)
     else:
-        draws = sample_to_label(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
+        draws = draw_samples(loaded, column, n, bins=bins, by=listed(by), claims=claims, seed=seed)
         sheet = sheet_of(loaded, column, draws, out, annotator=annotator)
         sheet.save()
         drawn = pluralize(len(draws), "claim" if claims else "sample")
         print(f"wrote {out}: {drawn} to label", file=sys.stderr)
     if interactive:
         bounds = rating_range or loaded.notes[column].bounds
-        given = walk(sheet, {one.id: one for one in loaded.samples}, bounds=bounds, annotator=annotator)
+        given = label_in_terminal(sheet, {one.id: one for one in loaded.samples}, bounds=bounds, annotator=annotator)
         value = sheet.column("value")
         left = sum(not row.get(value) for row in sheet.rows)
         print(f"{given} labelled, {left} left in {out}")

@@ -1,8 +1,8 @@
-"""What people say of samples: labels from files, and sheets to be filled in.
+"""Human labels from files, and sheets for people to fill in.
 
-A label is one person's word on one sample, or on one claim of it. Words stand for numbers where everybody reads them
-alike (yes and no, pass and fail); anything else that is no number is an error with its place. A row without a value is
-a label not given yet, and counts nowhere.
+A label is the verdict of one person on one sample, or on one claim of it. Unambiguous words (yes and no, pass and fail)
+stand for numbers; any other text that is not a number is an error with its file and line. A row without a value is an
+open label and is not counted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORDS: Mapping[str, float] = {
     **dict.fromkeys(("yes", "y", "true", "pass", "passed", "supported", "correct", "good", "ok"), 1.0),
     **dict.fromkeys(("no", "n", "false", "fail", "failed", "unsupported", "incorrect", "wrong", "bad"), 0.0),
 }
-"""Words that stand for a label of 1 or 0, whatever their case."""
+"""Words for a label of 1 or 0, in any case."""
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "sample": ("sample", "sample_id", "id", "query_id", "qid"),
@@ -42,18 +42,18 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "share": ("share",),
     "drawn": ("drawn",),
 }
-"""How columns of labels are named; of several that fit, the first counts."""
+"""Accepted names of the columns of labels; the first match counts."""
 
 
 SHEETS = (".csv", ".tsv", ".jsonl", ".ndjson")
-"""What a sheet's name may end in."""
+"""Suffixes of sheet files."""
 
 
 class HumanLabel(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One person's word. ``claim`` is the number (from 1) or the words of a claim of the sample.
+    """One label by one person. ``claim`` is the number (from 1) or the text of a claim of the sample.
 
-    ``drawn`` says how the sample came to be labelled (``random``, ``stratified``; empty: nobody knows), ``stratum`` and
-    ``share`` which part of all samples it was drawn from and how large that part is.
+    ``drawn`` is the method of sampling (``random``, ``stratified``; empty: unknown), ``stratum`` the part of all
+    samples from which the sample was drawn, and ``share`` the size of that part.
     """
 
     sample: str
@@ -70,11 +70,11 @@ class HumanLabel(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def read_labels(
     source: object, *, scale: tuple[float, float] | None = None, encoding: str = "utf-8"
 ) -> list[HumanLabel]:
-    """Labels from files (JSONL, JSON, CSV, TSV, Parquet), a table, mappings, or ``{sample: value}``.
+    """Read labels from files (JSONL, JSON, CSV, TSV, Parquet), a table, mappings, or ``{sample: value}``.
 
-    Columns are known by their usual names: ``sample`` (or ``id``), ``value`` (``label``, ``human``, ``rating`` …), and
-    where there are any ``metric``, ``claim``, ``annotator``, ``system``. With several files an absent annotator is the
-    name of the file. ``scale`` is the range of the people's ratings, put onto [0, 1].
+    Columns are recognised by their usual names: ``sample`` (or ``id``), ``value`` (``label``, ``human``, ``rating`` …),
+    and optionally ``metric``, ``claim``, ``annotator``, ``system``. With several files, the name of the file replaces a
+    missing annotator. ``scale`` is the range of the ratings, which are mapped to [0, 1].
 
     >>> [label.value for label in read_labels([{"id": "a", "label": "yes"}, {"id": "b", "label": 0}])]
     [1.0, 0.0]
@@ -109,7 +109,7 @@ def _of_file(path: Path, encoding: str, *, named: bool) -> list[HumanLabel]:
 
 
 def _label(row: Row) -> HumanLabel:
-    """The label of a row; InputError with its place."""
+    """Convert a row to a label; raise InputError with its file and line if that is not possible."""
     if isinstance(row.values, InputError):
         raise row.values
     if isinstance(row.values, HumanLabel):
@@ -143,7 +143,7 @@ def _text(value: object, *, cells: bool) -> str:
 
 
 def value_of(value: object) -> float | None:
-    """The label that a cell or an answer gives: a number, or a word that stands for one; None where it is empty.
+    """Parse the value of a label: a number or a word for one; None if it is empty.
 
     >>> value_of("Yes"), value_of("0.5"), value_of(" ")
     (1.0, 0.5, None)
@@ -192,9 +192,9 @@ def _rescaled(label: HumanLabel, low: float, high: float) -> HumanLabel:
 
 @dataclass
 class Sheet:
-    """Rows to be labelled, with all they hold, so that filling in a value changes nothing else of the file.
+    """Rows to label, with all columns of the file, so that a new value changes nothing else in it.
 
-    ``rows`` are texts by column, None where a cell is empty; ``value`` is the column that people fill in.
+    ``rows`` are texts by column, None for an empty cell; people fill in the column ``value``.
     """
 
     path: Path
@@ -203,11 +203,11 @@ class Sheet:
 
     @classmethod
     def read(cls, path: File) -> Sheet:
-        """A sheet from CSV, TSV or JSONL."""
-        where = Path(path)
-        _check_format(where)
+        """Read a sheet from CSV, TSV or JSONL."""
+        source = Path(path)
+        _check_format(source)
         rows: list[dict[str, str | None]] = []
-        for row in rows_of_file(where):
+        for row in rows_of_file(source):
             _label(row)
             values = cast("Mapping[str, object]", row.values)
             cells = row.kind == "cells"
@@ -218,10 +218,10 @@ class Sheet:
                 }
             )
         columns = list(dict.fromkeys(name for one in rows for name in one))
-        return cls(where, columns, rows)
+        return cls(source, columns, rows)
 
     def column(self, field: str) -> str:
-        """The sheet's own name of a column such as ``value``."""
+        """Return the name that this sheet uses for a column such as ``value``."""
         if not self.columns:
             raise InputError("the sheet is empty", path=self.path)
         folded = {name.strip().casefold(): name for name in self.columns}
@@ -231,7 +231,7 @@ class Sheet:
         return found
 
     def save(self) -> None:
-        """Write the sheet: whole, or not at all."""
+        """Write the sheet atomically."""
         _check_format(self.path)
         form = suffix_of(self.path)
         with writing(self.path) as file:

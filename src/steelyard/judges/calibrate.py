@@ -1,4 +1,4 @@
-"""Can the judge be trusted? Its scores beside people's labels, and what people would say of all samples."""
+"""Calibration of a judge: agreement with human labels, and corrected estimates for all samples."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..stats.krippendorff import krippendorff_alpha
 from ..stats.pooling import FloatArray, groups, passes
 from ..stats.ppi import Corrected, corrected_difference, corrected_mean
 from .annotations import HumanLabel, read_labels
-from .calibration import Calibrated, Calibration, Ceiling, Share
-from .paired_labels import PairedLabels, by_system, check_baseline, doubts, join
+from .calibration import Calibration, HumanCeiling, MetricCalibration, Share
+from .paired_labels import PairedLabels, by_system, check_baseline, join, sampling_warnings
 from .thresholds import choose_threshold
 
 DEFAULT_THRESHOLD = 0.5
@@ -43,20 +43,20 @@ def calibrate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Calibration:
-    """How far a judge agrees with people, and corrected estimates from many judged and few labelled samples.
+    """Measure the agreement of a judge with people, and correct its estimates with a few labelled samples.
 
-    ``labels`` are what ``read_labels`` reads: a file or several, a table, mappings, or ``{sample: value}``; each has a
-    sample, a value, and where it matters a metric (default: ``metric``, or the report's only one), a claim, an
-    annotator. ``scale`` is the range of people's ratings (``(1, 5)``), put onto [0, 1].
+    ``labels`` are read by ``read_labels``: one or several files, a table, mappings, or ``{sample: value}``. Each label
+    has a sample, a value, and optionally a metric (default: ``metric``, or the only metric of the report), a claim and
+    an annotator. ``scale`` is the range of the ratings (``(1, 5)``), which are mapped to [0, 1].
 
-    Verdicts are whether a value reaches ``threshold`` (default: the report's, else 0.5); of several people the majority
-    counts, and where it is split the sample is left out of what compares verdicts. Bias is also told for each value of
-    the tags ``by``. With a ``baseline`` report and its labels (``baseline_labels``, or labels with a ``system``) the
-    difference of the two systems is corrected too, over samples that are labelled for both.
+    A verdict is whether a value reaches ``threshold`` (default: the threshold of the report, else 0.5). The majority of
+    several people counts; if they are split, the sample is left out of comparisons of verdicts. Bias is also reported
+    for each value of the tags ``by``. With a ``baseline`` report and its labels (``baseline_labels``, or labels with a
+    ``system``), the difference of the two systems is corrected too, over samples that are labelled for both.
 
-    Corrected estimates take the labelled samples as a random sample of all, or as random within strata (as
-    ``steelyard label`` draws them). Labels that do not say how they were drawn are taken as random with a warning;
-    ``drawn="random"`` says that they are.
+    Corrected estimates assume that the labelled samples are a random sample of all, or random within strata (as drawn
+    by ``steelyard label``). Labels without a method of sampling are assumed to be random, with a warning;
+    ``drawn="random"`` confirms it.
 
     >>> from steelyard import evaluate_rag
     >>> rows = [{"id": str(n), "response": "Paris" if n % 3 else "Rome", "reference": "Paris"} for n in range(400)]
@@ -78,8 +78,8 @@ def calibrate(
         check_baseline(report, baseline, others)
     if all(label.value is None for label in given):
         raise InputError("no labels: no row has a value yet" if given else "no labels: the input is empty")
-    how = _How(threshold, (by,) if isinstance(by, str) else tuple(by or ()), cluster, drawn, confidence, seed)
-    metrics, warnings = dict[str, Calibrated](), list[str]()
+    how = _Options(threshold, (by,) if isinstance(by, str) else tuple(by or ()), cluster, drawn, confidence, seed)
+    metrics, warnings = dict[str, MetricCalibration](), list[str]()
     for (label, claims), group in _grouped(report, given, metric).items():
         joined = join(report, label, group, claims=claims)
         pair = None
@@ -89,7 +89,7 @@ def calibrate(
             if pair is None and not claims:
                 warnings.append(f"{name}: no difference: the second system has no such metric, or no labels of it")
         metrics[name] = _calibrated(report, label, joined, pair, how, claims=claims)
-        warnings += [f"{name}: {warning}" for warning in doubts(joined, drawn)]
+        warnings += [f"{name}: {warning}" for warning in sampling_warnings(joined, drawn)]
     return Calibration(
         system=report.system,
         baseline="" if baseline is None else baseline.system or "baseline",
@@ -100,7 +100,7 @@ def calibrate(
     )
 
 
-class _How:
+class _Options:
     """The options that every metric shares."""
 
     def __init__(
@@ -116,14 +116,14 @@ class _How:
         self.confidence, self.seed = confidence, seed
 
 
-def _plainly(how: _How) -> IntervalOptions:
+def _interval_options(how: _Options) -> IntervalOptions:
     return {"confidence": how.confidence, "seed": how.seed}
 
 
 def _grouped(
     report: Report, labels: Sequence[HumanLabel], metric: str | None
 ) -> dict[tuple[str, bool], list[HumanLabel]]:
-    """Labels by the column they are about, claims apart from samples."""
+    """Group labels by metric, with claims separate from samples."""
     found: dict[tuple[str, bool], list[HumanLabel]] = {}
     for label in labels:
         found.setdefault((label.metric or metric or "", bool(label.claim)), []).append(label)
@@ -152,10 +152,10 @@ def _calibrated(
     label: str,
     joined: PairedLabels,
     pair: tuple[Report, PairedLabels] | None,
-    how: _How,
+    how: _Options,
     *,
     claims: bool,
-) -> Calibrated:
+) -> MetricCalibration:
     note = report.notes[label]
     limit = how.threshold if how.threshold is not None else note.threshold
     limit = 0.5 if claims else limit if limit is not None or note.bounds is None else DEFAULT_THRESHOLD
@@ -165,18 +165,18 @@ def _calibrated(
         if not low <= limit <= high:
             raise InputError(f"threshold {limit:g} for {label}: must be in [{low:g}, {high:g}]")
     if not joined.rows:
-        what, shown = "claim" if claims else "sample", ", ".join(joined.strangers[:3])
+        what, shown = "claim" if claims else "sample", ", ".join(joined.unknown_units[:3])
         raise InputError(f"no label refers to a {what} of the report; the labels have {shown}")
     tags = None if how.cluster is None else clusters_of(report, how.cluster)
     cluster = [unit.sample for unit in joined.units] if claims else None
     if tags is not None:
         cluster = [tags[unit.row] for unit in joined.units]
     rows = joined.rows
-    options = _plainly(how)
+    options = _interval_options(how)
     if cluster is not None:
         options["cluster"] = [cluster[row] for row in rows]
     people, scores = joined.mean[rows], joined.scores[rows]
-    found = Calibrated(
+    found = MetricCalibration(
         metric=label,
         way=note.way,
         unit="claim" if claims else "sample",
@@ -186,21 +186,21 @@ def _calibrated(
         unscored=int(np.isnan(scores).sum()),
         annotators=joined.annotators,
     )
-    plain = _plain(people), _plain(scores)
+    plain = _without_nan(people), _without_nan(scores)
     measures: dict[str, Agreement] = {}
     fields: dict[str, object] = {}
     if limit is not None:
-        said = _verdicts(joined, rows, limit, note)
-        told = [None if math.isnan(one) else _passes(one, limit, note) for one in scores.tolist()]
-        measures |= _of_verdicts(said, told, options)
+        human_verdicts = _verdicts(joined, rows, limit, note)
+        judge_verdicts = [None if math.isnan(one) else _passes(one, limit, note) for one in scores.tolist()]
+        measures |= _verdict_agreement(human_verdicts, judge_verdicts, options)
         fields |= {
-            "kappa_maximum": agreement.kappa_maximum(said, told),
-            "confusion": agreement.confusion(said, told),
-            "people_rate": _rate(said, told, 0, options),
-            "judge_rate": _rate(said, told, 1, options),
-            "ceiling": _ceiling(joined, rows, told, limit, note, how),
+            "kappa_maximum": agreement.kappa_maximum(human_verdicts, judge_verdicts),
+            "confusion": agreement.confusion(human_verdicts, judge_verdicts),
+            "people_rate": _rate(human_verdicts, judge_verdicts, 0, options),
+            "judge_rate": _rate(human_verdicts, judge_verdicts, 1, options),
+            "ceiling": _ceiling(joined, rows, judge_verdicts, limit, note, how),
             "chosen": choose_threshold(
-                said,
+                human_verdicts,
                 plain[1],
                 limit,
                 higher_is_better=note.higher_is_better,
@@ -208,7 +208,9 @@ def _calibrated(
                 seed=how.seed,
             ),
         }
-        measures["auc"] = agreement.roc_auc(said, [_signed(one, note) for one in plain[1]], **options)
+        measures["auc"] = agreement.roc_auc(
+            human_verdicts, [_higher_is_better(one, note) for one in plain[1]], **options
+        )
     graded = any(one not in {0.0, 1.0} for one in people.tolist())
     if graded or limit is None:
         measures["alpha"] = krippendorff_alpha(plain, "interval", **options)
@@ -236,7 +238,7 @@ def _check_scale(joined: PairedLabels, note: MetricNote) -> None:
             )
 
 
-def _plain(values: FloatArray) -> list[float | None]:
+def _without_nan(values: FloatArray) -> list[float | None]:
     return [None if math.isnan(one) else one for one in values.tolist()]
 
 
@@ -244,39 +246,41 @@ def _passes(value: float, limit: float, note: MetricNote) -> float:
     return float(passes(value, limit, higher_is_better=note.higher_is_better))
 
 
-def _signed(value: float | None, note: MetricNote) -> float | None:
+def _higher_is_better(value: float | None, note: MetricNote) -> float | None:
     return value if value is None or note.higher_is_better else -value
 
 
 def _verdicts(joined: PairedLabels, rows: Sequence[int], limit: float, note: MetricNote) -> list[float | None]:
-    """What most people say of each unit; None where they are split."""
+    """Return the majority verdict of the annotators on each unit; None if they are split."""
     verdicts: list[float | None] = []
     for row in rows:
-        said = [_passes(float(one[row]), limit, note) for one in joined.people.values() if not math.isnan(one[row])]
-        share = sum(said) / len(said)
+        human_verdicts = [
+            _passes(float(one[row]), limit, note) for one in joined.people.values() if not math.isnan(one[row])
+        ]
+        share = sum(human_verdicts) / len(human_verdicts)
         verdicts.append(None if share == 0.5 else float(share > 0.5))
     return verdicts
 
 
-def _of_verdicts(
-    said: Sequence[float | None], told: Sequence[float | None], options: IntervalOptions
+def _verdict_agreement(
+    human_verdicts: Sequence[float | None], judge_verdicts: Sequence[float | None], options: IntervalOptions
 ) -> dict[str, Agreement]:
     return {
-        "accuracy": agreement.accuracy(said, told, **options),
-        "balanced accuracy": agreement.balanced_accuracy(said, told, **options),
-        "kappa": agreement.cohen_kappa(said, told, **options),
-        "alpha": krippendorff_alpha([said, told], "nominal", **options),
+        "accuracy": agreement.accuracy(human_verdicts, judge_verdicts, **options),
+        "balanced accuracy": agreement.balanced_accuracy(human_verdicts, judge_verdicts, **options),
+        "kappa": agreement.cohen_kappa(human_verdicts, judge_verdicts, **options),
+        "alpha": krippendorff_alpha([human_verdicts, judge_verdicts], "nominal", **options),
     }
 
 
 def _rate(
-    said: Sequence[float | None], told: Sequence[float | None], side: int, options: IntervalOptions
+    human_verdicts: Sequence[float | None], judge_verdicts: Sequence[float | None], side: int, options: IntervalOptions
 ) -> Share | None:
-    """How often people (0) or the judge (1) say pass, over the units on which both have a verdict."""
-    kept = [row for row, pair in enumerate(zip(said, told, strict=True)) if None not in pair]
+    """Return the pass rate by people (side 0) or by the judge (side 1), over units with a verdict of both."""
+    kept = [row for row, pair in enumerate(zip(human_verdicts, judge_verdicts, strict=True)) if None not in pair]
     if not kept:
         return None
-    values = np.array([(said, told)[side][row] for row in kept], dtype=np.float64)
+    values = np.array([(human_verdicts, judge_verdicts)[side][row] for row in kept], dtype=np.float64)
     return Share.of(float(values.mean()), interval(values, **_over(options, kept)))
 
 
@@ -294,7 +298,7 @@ def _bias(scores: FloatArray, people: FloatArray, options: IntervalOptions) -> S
 
 
 def _bias_by(
-    report: Report, joined: PairedLabels, rows: Sequence[int], options: IntervalOptions, how: _How
+    report: Report, joined: PairedLabels, rows: Sequence[int], options: IntervalOptions, how: _Options
 ) -> dict[str, Share]:
     tags = [sample.tags for sample in report.samples]
     found = {}
@@ -311,30 +315,30 @@ def _bias_by(
 def _ceiling(
     joined: PairedLabels,
     rows: Sequence[int],
-    told: Sequence[float | None],
+    judge_verdicts: Sequence[float | None],
     limit: float,
     note: MetricNote,
-    how: _How,
-) -> Ceiling | None:
-    """People beside each other, and the judge beside each of them, over units that several have labelled."""
+    how: _Options,
+) -> HumanCeiling | None:
+    """Measure the agreement among people, and of the judge with each of them, over units with several labels."""
     alike, shared, ratings = [], [], []
-    for row, verdict in zip(rows, told, strict=True):
-        said = [
+    for row, verdict in zip(rows, judge_verdicts, strict=True):
+        human_verdicts = [
             None if math.isnan(one[row]) else _passes(float(one[row]), limit, note) for one in joined.people.values()
         ]
-        there = [one for one in said if one is not None]
+        there = [one for one in human_verdicts if one is not None]
         if len(there) < 2:
             continue
-        ratings.append(said)
+        ratings.append(human_verdicts)
         pairs = list(combinations(there, 2))
         alike.append((sum(one == other for one, other in pairs), len(pairs)))
         if verdict is not None:
             shared.append((sum(one == verdict for one in there), len(there)))
     if not alike:
         return None
-    options = _plainly(how)
+    options = _interval_options(how)
     alpha = krippendorff_alpha([list(one) for one in zip(*ratings, strict=True)], "nominal", **options)
-    return Ceiling(len(joined.people), len(alike), _ratio(alike, options), _ratio(shared, options), alpha)
+    return HumanCeiling(len(joined.people), len(alike), _ratio(alike, options), _ratio(shared, options), alpha)
 
 
 def _ratio(parts: Sequence[tuple[float, float]], options: IntervalOptions) -> Share:
@@ -351,7 +355,7 @@ def _corrections(
     limit: float | None,
     note: MetricNote,
     cluster: Sequence[str] | None,
-    how: _How,
+    how: _Options,
 ) -> dict[str, Corrected]:
     strata, shares = (joined.strata, joined.shares) if joined.shares else (None, None)
     options = {"strata": strata, "shares": shares, "cluster": cluster, "confidence": how.confidence}
@@ -370,7 +374,7 @@ def _corrections(
 
 
 def _aligned(joined: PairedLabels, other: PairedLabels) -> tuple[FloatArray, FloatArray]:
-    """The other system's labels and scores, in the order of the first's units; NaN where it lacks one."""
+    """Return labels and scores of the other system in the order of the first one's units; NaN for missing units."""
     place_of = {unit.sample: place for place, unit in enumerate(other.units)}
     places = [place_of.get(unit.sample, -1) for unit in joined.units]
     labels, scores = (np.append(values, math.nan)[places] for values in (other.mean, other.scores))
@@ -383,8 +387,8 @@ def _passed(values: FloatArray, limit: float, note: MetricNote) -> FloatArray:
     return np.where(np.isnan(values), math.nan, passed.astype(np.float64))
 
 
-def _notes(found: Calibrated, *, claims: bool) -> list[str]:
-    """What the numbers mean, where it is easily missed."""
+def _notes(found: MetricCalibration, *, claims: bool) -> list[str]:
+    """Explain numbers that are easily misread."""
     notes = []
     hit, rate, kappa = found.agreement.get("accuracy"), found.people_rate, found.agreement.get("kappa")
     if hit is not None and hit.value is not None and rate is not None and rate.value is not None:

@@ -1,4 +1,4 @@
-"""A judge beside people: what a calibration holds."""
+"""Records of a calibration: agreement of a judge with people, and corrected estimates."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ class Share(Struct, frozen=True):
 
     @classmethod
     def of(cls, value: float, found: Interval) -> Share:
-        """From a value and its interval."""
+        """Combine a value and its interval."""
         return cls(value, found.low, found.high, found.n)
 
 
-class Ceiling(Struct, frozen=True):
-    """How far people agree with each other: no judge can be shown to do better.
+class HumanCeiling(Struct, frozen=True):
+    """Agreement among people, which is the upper limit for a judge.
 
-    ``people`` is the share of pairs of people with the same verdict, ``judge`` the share of people who share the
-    judge's; both over the ``units`` that two people or more have labelled. ``alpha`` is Krippendorff's, of people.
+    ``people`` is the share of pairs of people with equal verdicts; ``judge`` is the share of people with the verdict of
+    the judge. Both are over the ``units`` with labels of two or more people. ``alpha`` is Krippendorff's alpha of
+    people.
     """
 
     annotators: int
@@ -38,8 +39,8 @@ class Ceiling(Struct, frozen=True):
     alpha: Agreement
 
 
-class Chosen(Struct, frozen=True):
-    """A threshold chosen on one half of the labels and measured on the other, beside the threshold in use."""
+class ChosenThreshold(Struct, frozen=True):
+    """A threshold chosen on one half of the labels and measured on the other, compared with the threshold in use."""
 
     threshold: float
     chosen_on: int
@@ -47,15 +48,15 @@ class Chosen(Struct, frozen=True):
     balanced_accuracy: Agreement
     kappa: Agreement
     before: Agreement
-    """Balanced accuracy of the threshold in use, on the same other half."""
+    """Balanced accuracy of the threshold in use, on the same half as the new one."""
 
 
-class Calibrated(Struct, frozen=True, kw_only=True):
-    """One metric beside people's labels, sample by sample or claim by claim.
+class MetricCalibration(Struct, frozen=True, kw_only=True):
+    """One metric compared with human labels of samples or of claims.
 
-    ``agreement`` is between people and judge, by measure; ``kappa_maximum`` what kappa could reach with these base
-    rates. A verdict is whether a value reaches ``threshold``. ``bias`` is judge minus people. ``mean``, ``pass_rate``
-    and, where there is a second system, ``difference`` and ``pass_difference`` are what people would say of all.
+    ``agreement`` is between people and judge, by measure; ``kappa_maximum`` is the largest kappa that these base rates
+    allow. A verdict is whether a value reaches ``threshold``. ``bias`` is judge minus people. ``mean``, ``pass_rate``
+    and, with a second system, ``difference`` and ``pass_difference`` estimate human labels of all samples.
     """
 
     metric: str
@@ -73,8 +74,8 @@ class Calibrated(Struct, frozen=True, kw_only=True):
     judge_rate: Share | None = None
     bias: Share | None = None
     bias_by: dict[str, Share] = field(default_factory=dict)
-    ceiling: Ceiling | None = None
-    chosen: Chosen | None = None
+    ceiling: HumanCeiling | None = None
+    chosen: ChosenThreshold | None = None
     mean: Corrected = Corrected()
     pass_rate: Corrected | None = None
     difference: Corrected | None = None
@@ -83,21 +84,21 @@ class Calibrated(Struct, frozen=True, kw_only=True):
 
 
 class Calibration(Printable, Struct, frozen=True, kw_only=True):
-    """A judge beside people, metric by metric; ``calibration["faithfulness"]`` is one of them.
+    """Comparison of a judge with people by metric, as in ``calibration["faithfulness"]``.
 
-    ``warnings`` say what may make the numbers wrong, such as labels that are no random sample.
+    ``warnings`` name possible causes of wrong numbers, such as labels that are not a random sample.
     """
 
     system: str = ""
     baseline: str = ""
     judge: str | None = None
-    metrics: dict[str, Calibrated] = field(default_factory=dict)
+    metrics: dict[str, MetricCalibration] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     confidence: float = 0.95
 
-    def __getitem__(self, metric: str) -> Calibrated:
+    def __getitem__(self, metric: str) -> MetricCalibration:
         return self.metrics[metric]
 
     def markdown(self) -> str:
-        """The same as Markdown."""
+        """Return the calibration as Markdown."""
         return self.rendered("markdown")

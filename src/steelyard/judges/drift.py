@@ -1,7 +1,7 @@
-"""Did the judge move? A set of samples that was judged once, judged again by a new model or a new revision of a prompt.
+"""Drift of a judge: the same samples scored twice, by another model or with another revision of a prompt.
 
-The samples are the same, so whatever differs is the judge's doing. Where people have labelled some of them, it also
-shows which of the two judges agrees with them more often.
+The samples are equal, so any difference is caused by the judge. Human labels of some samples also show which of the two
+judges agrees with people more often.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from ..models.judge import LLMJudge
 
 MOST = 10
-"""So many samples that moved are kept."""
+"""Largest number of changed samples in the result."""
 
 
-class BesidePeople(Struct, frozen=True):
-    """How often each judge's verdict is people's, over the ``n`` samples labelled and scored by both; paired p."""
+class HumanAgreement(Struct, frozen=True):
+    """Agreement of each judge's verdicts with people, over ``n`` samples with a label and both scores; paired p."""
 
     before: float
     after: float
@@ -45,11 +45,11 @@ class BesidePeople(Struct, frozen=True):
     p: float | None
 
 
-class Moved(Struct, frozen=True):
-    """One metric, judged twice. ``delta`` holds means, interval, p and flips; ``movers`` the samples that moved most.
+class MetricDrift(Struct, frozen=True):
+    """One metric, scored twice. ``delta`` holds means, interval, p and flips; ``movers`` the samples that changed most.
 
-    ``same`` is how often the two verdicts are equal, ``ranks`` how far the two order samples alike (Spearman).
-    ``moved`` says that the change is significant and larger than the tolerance.
+    ``same`` is the share of equal verdicts, ``ranks`` the rank correlation of the scores (Spearman). ``moved`` is true
+    if the change is significant and larger than the tolerance.
     """
 
     metric: str
@@ -57,11 +57,11 @@ class Moved(Struct, frozen=True):
     moved: bool
     same: Agreement | None
     ranks: Agreement
-    people: BesidePeople | None = None
+    people: HumanAgreement | None = None
     movers: list[Change] = field(default_factory=list)
 
     def words(self) -> str:
-        """What happened, in words."""
+        """Describe the change."""
         if self.delta.delta is None:
             return "nothing to compare"
         if not self.moved:
@@ -71,10 +71,10 @@ class Moved(Struct, frozen=True):
 
 
 class Drift(Printable, Struct, frozen=True, kw_only=True):
-    """An anchor set judged twice: what changed between the two, and what moved."""
+    """Result of a drift analysis: differences between the two judges, and the change of each metric."""
 
     changed: list[str]
-    metrics: dict[str, Moved] = field(default_factory=dict)
+    metrics: dict[str, MetricDrift] = field(default_factory=dict)
     n_samples: int = 0
     alpha: float = 0.05
     tolerance: float = 0.0
@@ -82,7 +82,7 @@ class Drift(Printable, Struct, frozen=True, kw_only=True):
 
     @property
     def moved(self) -> list[str]:
-        """The metrics that moved."""
+        """The metrics that drifted."""
         return [name for name, one in self.metrics.items() if one.moved]
 
 
@@ -97,13 +97,13 @@ def rejudge(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """The anchor's samples and judged metrics again, by another judge or by what the same one is now."""
-    asked, repeats = _again(anchor)
-    notes = {label: anchor.notes[label] for label in asked}
+    """Score the judged metrics of the anchor's samples again, with another judge or the current version of the same."""
+    metrics, repeats = _judged_metrics(anchor)
+    notes = {label: anchor.notes[label] for label in metrics}
     gates = {label: note.threshold for label, note in notes.items() if note.gates and note.threshold is not None}
     return evaluate_rag(
         anchor.samples,
-        metrics=asked,
+        metrics=metrics,
         judge=judge,
         embedder=anchor.embedder,
         thresholds=gates,
@@ -120,29 +120,29 @@ def rejudge(
 
 
 def plan_rejudge(anchor: Report, judge: LLMJudge | str, *, ledger: str | Path | None = None) -> Plan:
-    """What ``rejudge`` would ask and cost. Nothing is asked."""
-    asked, repeats = _again(anchor)
+    """Plan the calls and the cost of ``rejudge`` without making any call."""
+    metrics, repeats = _judged_metrics(anchor)
     return plan_rag(
-        anchor.samples, metrics=asked, judge=judge, embedder=anchor.embedder, ledger=ledger, repeats=repeats
+        anchor.samples, metrics=metrics, judge=judge, embedder=anchor.embedder, ledger=ledger, repeats=repeats
     )
 
 
 def check_labels(anchor: Report, labels: Sequence[HumanLabel], metric: str | None = None) -> None:
-    """InputError where labels are about no metric or no sample of the anchor: before anything is asked."""
-    asked, _ = _again(anchor)
-    for label, group in _by_metric(anchor, labels, metric or (asked[0] if len(asked) == 1 else "")).items():
+    """Raise InputError, before any call, if labels refer to no metric or no sample of the anchor."""
+    metrics, _ = _judged_metrics(anchor)
+    for label, group in _by_metric(anchor, labels, metric or (metrics[0] if len(metrics) == 1 else "")).items():
         join(anchor, label, group)
 
 
-def _again(anchor: Report) -> tuple[list[str], int]:
-    """The metrics of an anchor that ask a judge, and how often."""
-    asked = [label for label, note in anchor.notes.items() if note.way == "judged"]
-    if not asked:
+def _judged_metrics(anchor: Report) -> tuple[list[str], int]:
+    """Return the judged metrics of an anchor, and its number of repeats."""
+    metrics = [label for label, note in anchor.notes.items() if note.way == "judged"]
+    if not metrics:
         raise InputError("no metric of the report uses a judge, so drift cannot be measured")
     if len(anchor.samples) < len(anchor.ids):
         raise InputError("the report does not contain its samples, which are needed to score them again")
     repeats = anchor.policy.get("repeats")
-    return asked, repeats if isinstance(repeats, int) else 1
+    return metrics, repeats if isinstance(repeats, int) else 1
 
 
 def drift(
@@ -157,12 +157,12 @@ def drift(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Drift:
-    """What moved between two judgements of the same samples: paired differences, tests and flips, metric by metric.
+    """Compare two judgings of the same samples by metric: paired differences, tests and flips.
 
-    A metric has moved if its mean differs by more than ``tolerance`` and the paired test, with Holm's
-    adjustment over the metrics, is significant at ``alpha``. Other data or another way of measuring is an InputError.
-    ``labels`` are people's, as ``calibrate`` takes them; those that name no metric are about ``metric`` (default: the
-    only one that both reports judged).
+    A metric has drifted if its mean differs by more than ``tolerance`` and the paired test, with Holm's adjustment over
+    the metrics, is significant at ``alpha``. Different data or a different kind of metric raises InputError. ``labels``
+    are human labels, as in ``calibrate``; labels without a metric belong to ``metric`` (default: the only metric judged
+    in both reports).
     """
     check_range("tolerance", tolerance, 0)
     shared = [
@@ -180,15 +180,15 @@ def drift(
     compared = compare(
         current, anchor, 0.0, alpha=alpha, metrics=shared, max_failed=1.0, confidence=confidence, seed=seed
     )
-    people: Mapping[str, BesidePeople] = {}
+    people: Mapping[str, HumanAgreement] = {}
     if labels is not None:
-        about = metric or (shared[0] if len(shared) == 1 else "")
-        people = _people(anchor, current, read_labels(labels, scale=scale), about, shared, seed)
+        default_metric = metric or (shared[0] if len(shared) == 1 else "")
+        people = _people(anchor, current, read_labels(labels, scale=scale), default_metric, shared, seed)
     metrics = {}
     for one in compared.deltas:
-        both = _both(anchor, current, one.metric)
+        both = _paired_scores(anchor, current, one.metric)
         sure = one.p_adjusted is not None and one.p_adjusted <= alpha
-        metrics[one.metric] = Moved(
+        metrics[one.metric] = MetricDrift(
             metric=one.metric,
             delta=one,
             moved=sure and one.delta is not None and abs(one.delta) > tolerance,
@@ -208,7 +208,7 @@ def drift(
 
 
 def _changed(anchor: Report, current: Report, shared: Sequence[str]) -> list[str]:
-    """What is not the same of the two ways of judging."""
+    """List the differences between the two judges and their metrics."""
     lines = []
     for what, before, after in (
         ("judge", anchor.judge, current.judge),
@@ -226,15 +226,15 @@ def _changed(anchor: Report, current: Report, shared: Sequence[str]) -> list[str
     return lines
 
 
-def _both(anchor: Report, current: Report, label: str) -> tuple[FloatArray, FloatArray]:
-    """The two scores of each sample of the anchor."""
-    where = {one: row for row, one in enumerate(current.ids)}
-    rows = [where.get(one, -1) for one in anchor.ids]
+def _paired_scores(anchor: Report, current: Report, label: str) -> tuple[FloatArray, FloatArray]:
+    """Return both scores of each sample of the anchor."""
+    row_of = {one: row for row, one in enumerate(current.ids)}
+    rows = [row_of.get(one, -1) for one in anchor.ids]
     return anchor.columns[label].values, np.append(current.columns[label].values, np.nan)[rows]
 
 
 def _movers(ids: Sequence[str], before: FloatArray, after: FloatArray) -> list[Change]:
-    """The samples whose scores differ most, largest difference first."""
+    """Return the samples with the largest differences of scores, largest first."""
     gaps = np.nan_to_num(np.abs(after - before))
     order = [int(row) for row in np.argsort(-gaps, kind="stable")[:MOST] if gaps[row] > NOISE]
     return [Change(ids[row], float(before[row]), float(after[row])) for row in order]
@@ -255,34 +255,34 @@ def _same(anchor: Report, label: str, both: tuple[FloatArray, FloatArray]) -> Ag
     return accuracy(before, after)
 
 
-def _by_metric(anchor: Report, labels: Sequence[HumanLabel], about: str) -> dict[str, list[HumanLabel]]:
-    """Labels of samples by the metric that they are about."""
+def _by_metric(anchor: Report, labels: Sequence[HumanLabel], default_metric: str) -> dict[str, list[HumanLabel]]:
+    """Group labels of samples by metric."""
     found: dict[str, list[HumanLabel]] = {}
     for label in labels:
         if not label.claim:
-            found.setdefault(label_of(anchor, label.metric or about), []).append(label)
+            found.setdefault(label_of(anchor, label.metric or default_metric), []).append(label)
     return found
 
 
 def _people(
-    anchor: Report, current: Report, labels: Sequence[HumanLabel], about: str, shared: Sequence[str], seed: int
-) -> Mapping[str, BesidePeople]:
-    """For each metric that people labelled, how often either judge's verdict is theirs."""
+    anchor: Report, current: Report, labels: Sequence[HumanLabel], default_metric: str, shared: Sequence[str], seed: int
+) -> Mapping[str, HumanAgreement]:
+    """Measure the agreement of both judges with people, for each labelled metric."""
     found = {}
-    for metric, group in _by_metric(anchor, labels, about).items():
+    for metric, group in _by_metric(anchor, labels, default_metric).items():
         note = anchor.notes[metric]
         limit = note.threshold
         if metric not in shared or limit is None:
             continue
         joined = join(anchor, metric, group)
-        before, after = _both(anchor, current, metric)
+        before, after = _paired_scores(anchor, current, metric)
         rows = [row for row in joined.rows if not np.isnan(before[row]) and not np.isnan(after[row])]
-        said, one, other = (
+        labelled, one, other = (
             np.array([passes(float(side[row]), limit, higher_is_better=note.higher_is_better) for row in rows])
             for side in (joined.mean, before, after)
         )
         if rows:
-            hits = (one == said).astype(np.float64), (other == said).astype(np.float64)
+            hits = (one == labelled).astype(np.float64), (other == labelled).astype(np.float64)
             test = paired_test(hits[1], hits[0], seed=seed)
-            found[metric] = BesidePeople(float(hits[0].mean()), float(hits[1].mean()), len(rows), test.p)
+            found[metric] = HumanAgreement(float(hits[0].mean()), float(hits[1].mean()), len(rows), test.p)
     return found

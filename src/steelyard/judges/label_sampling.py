@@ -1,7 +1,7 @@
-"""What to label next: a random sample of what was judged, or one that is random within strata of score and slice.
+"""Sampling for human labels: at random, or at random within strata of score and slice.
 
-Samples are ordered by a hash of their id and the seed, so that a draw does not depend on the order of a report, a
-longer draw begins with the shorter one, and the same samples are drawn for every system that was asked the same.
+Samples are ordered by a hash of their id and the seed. A draw therefore does not depend on the order of a report, a
+longer draw begins with the shorter one, and the same samples are drawn for all systems with the same questions.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ COLUMNS = ("sample", "metric", "value", "annotator", "question", "response", "re
 DRAWN = ("system", "drawn", "stratum", "share")
 OTHER = "(other)"
 FEWEST = 2
-"""A stratum with fewer labels says nothing of its spread."""
+"""Fewest labels of a stratum: fewer give no estimate of its variance."""
 
 
 class Draw(Struct, frozen=True):
-    """One unit to be labelled, and the stratum that it stands for with how much of all that is."""
+    """One unit to label, its stratum, and the share of all units in that stratum."""
 
     unit: Unit
     stratum: str = ""
@@ -48,12 +48,12 @@ def label(
     claims: bool = False,
     seed: int = 0,
 ) -> list[Draw]:
-    """``n`` units to label, of those that have a score: at random, or within strata.
+    """Draw ``n`` of the scored units for labelling, at random or within strata.
 
-    ``bins`` cuts scores into so many parts of about equal size, ``by`` cuts by tags; every stratum gets labels in
-    proportion to its size and at least two, and slices too small for two are put together. Two of each stratum come
-    first, and then strata take turns, so that whoever stops early has labelled all of them. ``claims`` draws claims of
-    the metric's evidence in place of samples.
+    ``bins`` is the number of score strata of about equal size; ``by`` stratifies by tags. Each stratum gets labels in
+    proportion to its size, at least two; slices that are too small for two are combined. The draw starts with two units
+    of each stratum and then alternates, so that an annotator who stops early has labelled all strata. ``claims`` draws
+    claims from the evidence of the metric instead of samples.
 
     >>> from steelyard import evaluate_rag
     >>> rows = [{"id": str(n), "response": "a " * (n % 4 + 1), "reference": "a b c d"} for n in range(40)]
@@ -75,7 +75,7 @@ def label(
         return [Draw(units[place]) for place in places[:n]]
     strata = _strata(report, units, scores, places, min(n, len(places)), bins, by)
     sizes = {name: len(members) for name, members in strata.items()}
-    wanted = allotted(sizes, min(n, len(places)))
+    wanted = allocate(sizes, min(n, len(places)))
     turns = [
         (at >= FEWEST, at / wanted[name] if at >= FEWEST else at)
         for name, members in strata.items()
@@ -102,7 +102,7 @@ def _strata(
     bins: int,
     by: Sequence[str],
 ) -> dict[str, list[int]]:
-    """Places by slice and score; each stratum is due at least two labels."""
+    """Group positions by slice and score, with at least two labels per stratum."""
     tags = [sample.tags for sample in report.samples]
     for tag in by:
         check_tag(tag, tags)
@@ -121,25 +121,25 @@ def _strata(
     for name, members in sorted(slices.items()):
         cuts = min(bins, max(1, n * len(members) // (FEWEST * len(places))))
         for number, part in enumerate(_by_score(members, scores, cuts), 1):
-            told = f"score {number} of {cuts}" if cuts > 1 else ""
-            strata[", ".join(filter(None, (name, told))) or "all"] = part
+            score_part = f"score {number} of {cuts}" if cuts > 1 else ""
+            strata[", ".join(filter(None, (name, score_part))) or "all"] = part
     return strata
 
 
 def _by_score(
     members: Sequence[int], scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]], cuts: int
 ) -> list[list[int]]:
-    """Members in so many parts by score, of about equal size, each in the order of the draw."""
+    """Split members by score into ``cuts`` parts of about equal size, each in the order of the draw."""
     ordered = sorted(members, key=lambda place: float(scores[place]))
     ends = [round(len(ordered) * part / cuts) for part in range(cuts + 1)]
     part_of = {place: part for part in range(cuts) for place in ordered[ends[part] : ends[part + 1]]}
     return [[place for place in members if part_of[place] == part] for part in range(cuts)]
 
 
-def allotted(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """How many of ``n`` each stratum gets: in proportion, at least two (or all it has), largest remainders first.
+def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """Allocate ``n`` labels to strata: in proportion, at least two (or all of it), largest remainders first.
 
-    >>> allotted({"a": 80, "b": 15, "c": 5}, 10)
+    >>> allocate({"a": 80, "b": 15, "c": 5}, 10)
     {'a': 6, 'b': 2, 'c': 2}
     """
     total = sum(sizes.values())
@@ -165,7 +165,7 @@ def sheet_of(
     *,
     annotator: str = "",
 ) -> Sheet:
-    """A sheet to be filled in: what people need to see, and nothing of what the judge said."""
+    """Make a sheet of the drawn units, without the judge's scores."""
     column = label_of(report, metric)
     claims = any(one.unit.claim for one in draws)
     samples = {sample.id: sample for sample in report.samples}

@@ -1,7 +1,7 @@
-"""A person goes through a sheet in the terminal: one sample at a time, one answer each, saved as it is given.
+"""Labelling of a sheet in the terminal, sample by sample. Each label is saved at once.
 
-What is shown was written by strangers: control characters, which could move the cursor or rewrite the screen, are shown
-and never sent.
+Samples are untrusted text: control characters, which could move the cursor or rewrite the screen, are printed as
+escapes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN = ("question", "response", "claim_text", "reference", "contexts")
 
 
 def visible(text: str) -> str:
-    r"""Text whose control characters are written out; line breaks and tabs stay.
+    r"""Replace control characters by escapes; line breaks and tabs stay.
 
     >>> print(visible("a\x1b[2Jb\u202ec"))
     a\x1b[2Jb\u202ec
@@ -29,19 +29,19 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
-def walk(
+def label_in_terminal(
     sheet: Sheet,
     samples: Mapping[str, Sample],
     *,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     annotator: str = "",
     ask: Callable[[str], str] = input,
-    tell: Callable[[str], None] = print,
+    write: Callable[[str], None] = print,
 ) -> int:
-    """Ask for every value that the sheet lacks, in its order; how many were given.
+    """Ask for each missing value of the sheet, in order; return the number of new values.
 
-    ``samples`` are shown where the sheet itself has no text. A value must lie within ``bounds``. ``s`` leaves a row for
-    later, ``b`` goes back to the last one answered, ``q`` or the end of the input stops. Each answer is saved at once.
+    ``samples`` supply texts that the sheet lacks. A value must be within ``bounds``. ``s`` skips a row, ``b`` goes back
+    to the previous one, ``q`` or the end of the input stops. Each value is saved at once.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -49,7 +49,7 @@ def walk(
     >>> with TemporaryDirectory() as folder:
     ...     rows = [{"sample": name, "value": None} for name in "abc"]
     ...     sheet = Sheet(Path(folder) / "sheet.csv", ["sample", "value"], rows)
-    ...     walk(sheet, {}, ask=lambda prompt: next(answers), tell=lambda line: None)
+    ...     label_in_terminal(sheet, {}, ask=lambda prompt: next(answers), write=lambda line: None)
     2
     >>> [row["value"] for row in rows]
     ['1', '0', None]
@@ -59,8 +59,8 @@ def walk(
     given, at = 0, 0
     while at < len(waiting):
         row = sheet.rows[waiting[at]]
-        tell(page(row, samples.get(row[sample] or ""), at + 1, len(waiting)))
-        answer = _answer(ask, tell, bounds)
+        write(page(row, samples.get(row[sample] or ""), at + 1, len(waiting)))
+        answer = _answer(ask, write, bounds)
         if answer == "q":
             break
         if answer == "b":
@@ -76,8 +76,8 @@ def walk(
     return given
 
 
-def _answer(ask: Callable[[str], str], tell: Callable[[str], None], bounds: tuple[float, float] | None) -> str:
-    """``q``, ``b``, ``s``, or a value as text; asks again until it is one of them."""
+def _answer(ask: Callable[[str], str], write: Callable[[str], None], bounds: tuple[float, float] | None) -> str:
+    """Ask until the answer is ``q``, ``b``, ``s`` or a valid value, and return it as text."""
     while True:
         try:
             given = ask(f"[{HELP}] ").strip()
@@ -88,28 +88,28 @@ def _answer(ask: Callable[[str], str], tell: Callable[[str], None], bounds: tupl
         try:
             number = value_of(given)
         except InputError as error:
-            tell(f"  {error.message}")
+            write(f"  {error.message}")
             continue
         if number is None:
             continue
         if bounds is not None and not bounds[0] <= number <= bounds[1]:
-            tell(f"  expected a number from {bounds[0]:g} to {bounds[1]:g}, found {number:g}")
+            write(f"  expected a number from {bounds[0]:g} to {bounds[1]:g}, found {number:g}")
             continue
         return f"{number:g}"
 
 
 def page(row: Mapping[str, str | None], sample: Sample | None, number: int, of: int) -> str:
-    """One sample as a person sees it: what was asked, what was answered, on what grounds."""
+    """Format one sample for the terminal: question, response, claim, reference and contexts."""
     width = min(shutil.get_terminal_size((80, 24)).columns, 100)
-    told = {name: row.get(name) for name in _SHOWN}
+    texts = {name: row.get(name) for name in _SHOWN}
     if sample is not None:
-        told["question"] = told["question"] or sample.user_input
-        told["response"] = told["response"] or sample.response
-        told["reference"] = told["reference"] or "\n".join(sample.references)
-        told["contexts"] = "\n\n".join(f"{at}. {one}" for at, one in enumerate(sample.retrieved_contexts or (), 1))
+        texts["question"] = texts["question"] or sample.user_input
+        texts["response"] = texts["response"] or sample.response
+        texts["reference"] = texts["reference"] or "\n".join(sample.references)
+        texts["contexts"] = "\n\n".join(f"{at}. {one}" for at, one in enumerate(sample.retrieved_contexts or (), 1))
     title = " · ".join(filter(None, (f"{number} of {of}", row.get("sample") or row.get("id"), row.get("metric"))))
     lines = ["", "─" * width, visible(title)]
-    for name, text in told.items():
+    for name, text in texts.items():
         if text:
             lines += ["", f"{name.removesuffix('_text')}:"]
             lines += [

@@ -1,8 +1,8 @@
-"""How far metrics agree with people: a pack of labelled answers, scored and laid beside the labels.
+"""Agreement of metrics with people: a pack of labelled answers is scored and compared with the labels.
 
 A pack is a file of samples with a field ``human``: ``faithful``, ``correct`` and ``relevant`` are 0 or 1, ``score`` is
-a finer rating of the same, ``preference`` or ``pref_…`` says which of ``response`` (below 0) and ``response_b`` (above
-0) people liked better.
+a finer rating of the same, and ``preference`` or ``pref_…`` is below 0 if people preferred ``response``, and above 0 if
+they preferred ``response_b``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ JUDGES = {
     "relevant": ("lexical.context_relevancy",),
     "preference": ("lexical.answer_correctness",),
 }
-"""Which metrics are asked about a label where none is named."""
+"""Default metrics of each label."""
 
 THRESHOLD = 0.5
 
 
 class PackAgreement(Struct, frozen=True):
-    """A metric beside a label, in one slice of a pack.
+    """Agreement of one metric with one label, in one slice of a pack.
 
-    ``good`` counts samples labelled 1 (pairs in which the second response is preferred); ``without`` those that the
-    metric gave no value. ``balanced`` is balanced accuracy at ``threshold``; for preferences it is over pairs that are
-    no tie, and the second is called better if its value is higher.
+    ``good`` is the number of samples labelled 1 (for preferences: pairs with a preferred second response); ``without``
+    is the number of samples without a value of the metric. ``balanced`` is balanced accuracy at ``threshold``; for
+    preferences it is over pairs without ties, and the second response is predicted if its value is higher.
     """
 
     pack: str
@@ -54,7 +54,7 @@ class PackAgreement(Struct, frozen=True):
 
 
 class _Row(Struct, frozen=True):
-    """One labelled sample: what may not be torn apart when resampling, and the slices it belongs to."""
+    """One labelled sample with its resampling cluster and its slices."""
 
     label: float
     finer: float
@@ -62,7 +62,7 @@ class _Row(Struct, frozen=True):
     slices: tuple[str, ...]
 
 
-def agree(
+def measure_agreement(
     pack: str | PathLike[str],
     *,
     metrics: Sequence[str] | None = None,
@@ -93,16 +93,16 @@ def agree(
         else {}
     )
     how: IntervalOptions = {"confidence": confidence, "seed": seed}
-    agreed: list[PackAgreement] = []
+    results: list[PackAgreement] = []
     for one in found:
         rows = [_row(sample, one, by) for sample in samples]
         for metric in asked[one]:
             pairs = _kind(one) == "preference"
             scores = _differences(values[metric], seconds[metric]) if pairs else values[metric]
             limit = None if pairs else threshold
-            agreed += _compared(name, one, metric, rows, scores, limit, how)
+            results += _agreement_by_slice(name, one, metric, rows, scores, limit, how)
     ways = {metric: requested_metrics([metric], judged=False)[0].metric.way for metric in wanted}
-    return [structs.replace(one, way=ways[one.metric]) for one in agreed]
+    return [structs.replace(one, way=ways[one.metric]) for one in results]
 
 
 def _scored(
@@ -121,7 +121,7 @@ def _differences(first: Sequence[float | None], second: Sequence[float | None]) 
     return [None if a is None or b is None else b - a for a, b in zip(first, second, strict=True)]
 
 
-def _compared(
+def _agreement_by_slice(
     pack: str,
     label: str,
     metric: str,
@@ -130,16 +130,16 @@ def _compared(
     threshold: float | None,
     how: IntervalOptions,
 ) -> Iterator[PackAgreement]:
-    held = [(row, score) for row, score in zip(rows, scores, strict=True) if row is not None]
-    names = ["all", *dict.fromkeys(sorted(slice_ for row, _ in held for slice_ in row.slices))]
+    labelled = [(row, score) for row, score in zip(rows, scores, strict=True) if row is not None]
+    names = ["all", *dict.fromkeys(sorted(slice_ for row, _ in labelled for slice_ in row.slices))]
     if len(names) == 2:  # one slice is all there is
         names = names[1:]
     for name in names:
-        part = [(row, score) for row, score in held if name == "all" or name in row.slices]
-        yield _agreed(pack, name, label, metric, part, threshold, how)
+        part = [(row, score) for row, score in labelled if name == "all" or name in row.slices]
+        yield _slice_agreement(pack, name, label, metric, part, threshold, how)
 
 
-def _agreed(
+def _slice_agreement(
     pack: str,
     name: str,
     label: str,
@@ -153,8 +153,8 @@ def _agreed(
     good = [float(row.label > 0) for row, _ in decided]
     scores = [score for _, score in decided]
     called = [None if score is None else float(score > limit or (score == limit and bool(limit))) for score in scores]
-    told: IntervalOptions = {**how, "cluster": [row.cluster for row, _ in decided]}
-    everyone: IntervalOptions = {**how, "cluster": [row.cluster for row, _ in part]}
+    decided_options: IntervalOptions = {**how, "cluster": [row.cluster for row, _ in decided]}
+    all_options: IntervalOptions = {**how, "cluster": [row.cluster for row, _ in part]}
     return PackAgreement(
         pack,
         name,
@@ -164,9 +164,9 @@ def _agreed(
         int(sum(good)),
         sum(score is None for _, score in part),
         threshold,
-        roc_auc(good, scores, **told),
-        balanced_accuracy(good, called, **told),
-        spearman([row.finer for row, _ in part], [score for _, score in part], **everyone),
+        roc_auc(good, scores, **decided_options),
+        balanced_accuracy(good, called, **decided_options),
+        spearman([row.finer for row, _ in part], [score for _, score in part], **all_options),
     )
 
 
@@ -175,7 +175,7 @@ def _kind(label: str) -> str:
 
 
 def _labels(samples: Sequence[Sample], pack: str) -> list[str]:
-    """The labels of a pack that a metric can be asked about; of several preferences the overall one."""
+    """Return the labels of a pack that metrics can predict; of several preferences only the overall one."""
     seen = dict.fromkeys(name for sample in samples for name in _human(sample))
     known = [name for name in seen if name in JUDGES or name == "pref_overall"]
     if not known:
@@ -201,7 +201,7 @@ def _row(sample: Sample, label: str, by: Sequence[str]) -> _Row | None:
 
 
 def _at(sample: Sample, path: str) -> str | None:
-    """What stands at a path of the sample's tags or metadata."""
+    """Return the value at a path of the tags or the metadata of a sample."""
     if path in sample.tags:
         return sample.tags[path]
     found: Json = sample.metadata

@@ -1,4 +1,4 @@
-"""What people say beside what the judge says, unit by unit: a unit is a sample, or one claim of it."""
+"""Human labels paired with scores of a judge, by unit. A unit is a sample, or one claim of it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..stats.distributions import normal_cdf
 from ..stats.pooling import FloatArray
 from .annotations import HumanLabel
 
-ODD = 0.01
-"""Below this p, labelled units that score unlike the others are told of."""
+SUSPICIOUS_P = 0.01
+"""A p below this causes a warning that labelled units score differently from the others."""
 
 
 class Unit(Struct, frozen=True):
-    """One thing that was judged: the row of its sample, and the number (from 1) and words of a claim."""
+    """One scored unit: the row of its sample, and for a claim its number (from 1) and text."""
 
     sample: str
     row: int
@@ -29,11 +29,11 @@ class Unit(Struct, frozen=True):
 
 
 class PairedLabels(Struct, frozen=True):
-    """Units with the judge's scores and people's labels, NaN where there is none.
+    """Units with scores of the judge and labels of people, NaN if missing.
 
-    ``people`` has the labels of each annotator, ``mean`` their mean. ``strata`` names the stratum that each labelled
-    unit was drawn from, ``shares`` how much of all units a stratum is. ``drawn`` is how they were drawn, as far as all
-    labels say so. ``waiting`` units were drawn and have no label; ``passed_over`` of them stand before the last label.
+    ``people`` has the labels of each annotator, ``mean`` their mean. ``strata`` names the stratum of each labelled
+    unit, ``shares`` is the share of each stratum in all units. ``drawn`` is the method of sampling if all labels name
+    the same. ``waiting`` is the number of drawn units without a label; ``passed_over`` of them precede the last label.
     """
 
     units: list[Unit]
@@ -45,24 +45,24 @@ class PairedLabels(Struct, frozen=True):
     drawn: str = ""
     waiting: int = 0
     passed_over: int = 0
-    strangers: list[str] = []
+    unknown_units: list[str] = []
 
     @property
     def annotators(self) -> int:
-        """How many people labelled, as far as is known: labels without a name are anybody's, and another's only where
-        they stand beside a named one."""
+        """The number of annotators, as far as known: labels without a name count as another person only on a unit that
+        a named person has labelled too."""
         named = {name: ~np.isnan(values) for name, values in self.people.items() if name}
         nameless = ~np.isnan(self.people.get("", np.array([])))
         return max(1, len(named) + any(bool((nameless & given).any()) for given in named.values() if len(nameless)))
 
     @property
     def rows(self) -> list[int]:
-        """The places of the units that have a label."""
+        """The positions of the labelled units."""
         return [int(place) for place in np.flatnonzero(~np.isnan(self.mean))]
 
 
 def units_of(report: Report, metric: str, *, claims: bool = False) -> tuple[list[Unit], FloatArray]:
-    """What a metric judged, and how: its samples with their scores, or their claims with 1 for a claim that holds."""
+    """Return the units and scores of a metric: samples with scores, or claims with 1 for a supported claim, else 0."""
     column = report.columns[metric]
     if not claims:
         return [Unit(one, row) for row, one in enumerate(report.ids)], column.values
@@ -79,20 +79,20 @@ def units_of(report: Report, metric: str, *, claims: bool = False) -> tuple[list
 
 
 def join(report: Report, metric: str, labels: Sequence[HumanLabel], *, claims: bool = False) -> PairedLabels:
-    """Labels put to the units of one metric. Two different labels of one person on one unit are an error."""
+    """Assign labels to the units of one metric. Two different labels of one person on one unit are an error."""
     units, scores = units_of(report, metric, claims=claims)
     place_of = {(unit.sample, unit.claim): place for place, unit in enumerate(units)}
     by_text = {(unit.sample, _folded(unit.text)): place for place, unit in enumerate(units) if unit.text}
     people: dict[str, FloatArray] = {}
     strata, shares = [""] * len(units), dict[str, float]()
-    drawn, marks, strangers = set[str](), dict[int, bool](), list[str]()
+    drawn, marks, unknown_units = set[str](), dict[int, bool](), list[str]()
     for label in labels:
         key = (label.sample, int(label.claim)) if label.claim.isdecimal() else None
         place = place_of.get(key or (label.sample, 0)) if key or not label.claim else None
         if place is None and label.claim:
             place = by_text.get((label.sample, _folded(label.claim)))
         if place is None:
-            strangers.append(label.sample if not label.claim else f"{label.sample} claim {label.claim}")
+            unknown_units.append(label.sample if not label.claim else f"{label.sample} claim {label.claim}")
             continue
         marks[place] = marks.get(place, False) or label.value is not None
         if label.value is None:
@@ -117,14 +117,14 @@ def join(report: Report, metric: str, labels: Sequence[HumanLabel], *, claims: b
         drawn=drawn.pop() if len(drawn) == 1 else "",
         waiting=order.count(False),
         passed_over=order[: last + 1].count(False),
-        strangers=strangers,
+        unknown_units=unknown_units,
     )
 
 
 def by_system(
     labels: Sequence[HumanLabel], report: Report, baseline: Report
 ) -> tuple[list[HumanLabel], list[HumanLabel]]:
-    """The labels of each of two systems; labels that name none are the report's."""
+    """Split labels by system; labels without a system belong to the report."""
     if report.system == baseline.system:
         raise InputError(
             "both reports name the same system: give the labels of the baseline with --baseline-labels"
@@ -135,7 +135,7 @@ def by_system(
 
 
 def check_baseline(report: Report, baseline: Report, labels: Sequence[HumanLabel]) -> None:
-    """InputError where the difference of two systems cannot be corrected: other data, or no labels of the second."""
+    """Raise InputError for different data or missing labels of the second system: no difference can be corrected."""
     if baseline.dataset.digest != report.dataset.digest:
         raise InputError(
             f"the two reports were made from different data: {report.dataset.digest or 'no digest'} and"
@@ -153,7 +153,7 @@ def _folded(text: str) -> str:
 
 
 def _mean(people: Sequence[FloatArray], count: int) -> FloatArray:
-    """The mean label of each unit, NaN where nobody gave one."""
+    """Return the mean label of each unit, NaN without labels."""
     if not people:
         return np.full(count, math.nan)
     table = np.array(people)
@@ -162,12 +162,12 @@ def _mean(people: Sequence[FloatArray], count: int) -> FloatArray:
     return np.where(given > 0, total / np.maximum(given, 1), math.nan)
 
 
-def doubts(joined: PairedLabels, drawn: str | None) -> list[str]:
-    """Why the labelled samples may be no random sample of all."""
+def sampling_warnings(joined: PairedLabels, drawn: str | None) -> list[str]:
+    """List reasons why the labelled samples may not be a random sample."""
     found = []
-    if joined.strangers:
-        shown = ", ".join(joined.strangers[:3]) + (", …" if len(joined.strangers) > 3 else "")
-        labels = pluralize(len(joined.strangers), "label is about a sample", "labels are about samples")
+    if joined.unknown_units:
+        shown = ", ".join(joined.unknown_units[:3]) + (", …" if len(joined.unknown_units) > 3 else "")
+        labels = pluralize(len(joined.unknown_units), "label is about a sample", "labels are about samples")
         found.append(f"{labels} that the report does not have: {shown}")
     if joined.passed_over:
         passed = pluralize(joined.passed_over, "sample was", "samples were")
@@ -178,13 +178,13 @@ def doubts(joined: PairedLabels, drawn: str | None) -> list[str]:
             "the labels do not say how the samples were chosen; corrected estimates are valid only for a random choice"
             " (steelyard label draws at random; confirm another random choice with drawn='random' or --random)"
         )
-    if not stratified and (odd := _odd(joined)) is not None:
-        found.append(odd)
+    if not stratified and (warning := _selection_warning(joined)) is not None:
+        found.append(warning)
     return found
 
 
-def _odd(joined: PairedLabels) -> str | None:
-    """Whether labelled samples score unlike the others (Welch's test), which a random sample rarely does."""
+def _selection_warning(joined: PairedLabels) -> str | None:
+    """Warn if labelled samples score differently from the others (Welch's test), unlike a random sample."""
     scored, labelled = ~np.isnan(joined.scores), ~np.isnan(joined.mean)
     inside, outside = joined.scores[scored & labelled], joined.scores[scored & ~labelled]
     if min(len(inside), len(outside)) < 5:
@@ -192,7 +192,7 @@ def _odd(joined: PairedLabels) -> str | None:
     error = math.sqrt(inside.var(ddof=1) / len(inside) + outside.var(ddof=1) / len(outside))
     gap = float(inside.mean() - outside.mean())
     p = 2 * normal_cdf(-abs(gap) / error) if error > 0 else float(gap == 0)
-    if p >= ODD:
+    if p >= SUSPICIOUS_P:
         return None
     return (
         f"labelled samples score {inside.mean():.3f} on average, the others {outside.mean():.3f} (p = {p:.2g}): these"

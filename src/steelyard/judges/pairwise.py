@@ -1,8 +1,8 @@
-"""Which of two systems answers better? A judge is asked in both orders, sample by sample.
+"""Pairwise comparison of systems: a judge compares their answers to each question, in both orders.
 
-A judge that favours a place says the same of it whatever stands there, so its two answers on a pair disagree: such a
-pair is a tie, and how much more often the first place wins than the second is told as the position bias. Ties of this
-kind hit both systems alike, so the share of wins among decided pairs stays what it would be without the bias.
+A judge with a position bias prefers the same position in both orders, so its two verdicts on a pair disagree. Such a
+pair is a tie, and the position bias is reported. These ties affect both systems equally, so the share of wins among
+decided pairs is not biased.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ VALUE: Mapping[str, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
 class PairVerdict(Struct, frozen=True):
-    """What the judge said of one sample: the outcome for the first system, and the place it chose in each order.
+    """The verdict on one sample: the outcome for the first system, and the preferred position in each order.
 
-    ``first`` is its answer where the first system stood first, ``second`` where it stood second: A, B or tie, by place.
+    ``first`` is the verdict with the first system in first position, ``second`` with it in second position. A and B are
+    positions; the third value is tie.
     """
 
     sample: str
@@ -55,17 +56,17 @@ class PairVerdict(Struct, frozen=True):
 
     @property
     def lean(self) -> float:
-        """How much the two answers favour the first place (1) or the second (-1), whoever stood there."""
+        """The preference for the first position (1) or the second (-1), regardless of the system."""
         return sum({"A": 0.5, "B": -0.5}.get(one, 0.0) for one in (self.first, self.second))
 
 
-class Duel(Struct, frozen=True, kw_only=True):
-    """Two systems on the same samples, as the judge saw them.
+class PairComparison(Struct, frozen=True, kw_only=True):
+    """Comparison of two systems on the same samples.
 
-    ``win_rate`` is wins / (wins + losses), over decided pairs; ``score`` counts ties as half. ``position_bias`` is how
-    much more often the first place was chosen than the second, in [-1, 1]; ``consistent`` the share of pairs on which
-    both orders said the same of the systems. ``one_order`` is the win rate that the first order alone would have given,
-    and the second alone: how far apart they are is what asking twice spares.
+    ``win_rate`` is wins / (wins + losses), over decided pairs; ``score`` counts ties as half. ``position_bias`` is the
+    rate of the first position minus the rate of the second, in [-1, 1]; ``consistent`` is the share of pairs with the
+    same verdict in both orders. ``one_order`` holds the win rates that the first order alone and the second order alone
+    would give; their distance is the error that the comparison in both orders avoids.
     """
 
     a: str
@@ -81,12 +82,12 @@ class Duel(Struct, frozen=True, kw_only=True):
     position_bias: Share = Share(None)
     consistent: Share = Share(None)
     one_order: tuple[float | None, float | None] = (None, None)
-    slices: dict[str, Duel] = field(default_factory=dict)
+    slices: dict[str, PairComparison] = field(default_factory=dict)
     verdicts: list[PairVerdict] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
     def words(self) -> str:
-        """Who is better, if the interval of the win rate says so."""
+        """Name the better system, if the interval of the win rate excludes one half."""
         low, high = self.win_rate.low, self.win_rate.high
         if low is None or high is None:
             return "no decided pair" if self.n else "nothing was compared"
@@ -96,11 +97,11 @@ class Duel(Struct, frozen=True, kw_only=True):
 
 
 class Preference(Printable, Struct, frozen=True, kw_only=True):
-    """Every pair of systems, and the strengths of all where there are more than two."""
+    """Comparisons of all pairs of systems, and the strengths of more than two systems."""
 
     systems: list[str]
     judge: str
-    duels: list[Duel]
+    duels: list[PairComparison]
     strengths: list[Strength] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     usage: Usage = Usage()
@@ -131,9 +132,9 @@ def prefer(
 ) -> Preference:
     """Compare the responses of two or more systems, each pair in both orders.
 
-    ``systems`` maps names to what ``read_samples`` reads, or to reports that hold samples; samples are paired by id,
-    and those with the same id must have the same question. ``by`` slices by tags, ``limit`` takes the first so many
-    samples. The judge never learns which system is which.
+    ``systems`` maps names to samples (any input of ``read_samples``) or to reports with samples. Samples are paired by
+    id, and samples with the same id must have the same question. ``by`` slices by tags; ``limit`` uses only the first
+    samples. The judge does not see the names of the systems.
 
     >>> from steelyard import script
     >>> judge = script(lambda ask: {"reason": "longer", "better": "tie" if "1900" in ask.prompt else "A"})
@@ -145,7 +146,7 @@ def prefer(
     tags = (by,) if isinstance(by, str) else tuple(by or ())
     samples, paired = _all_pairs(systems, fields, limit, tags)
     tally, allowance = PartProgress(progress), SharedBudget(budget, max_calls)
-    duels, warnings, usage, told = [], list[str](), Usage(), ""
+    duels, warnings, usage, judge_name = [], list[str](), Usage(), ""
     for (a, b), pairs in paired.items():
         lost = len(samples[a]) + len(samples[b]) - 2 * len(pairs)
         if lost:
@@ -163,13 +164,13 @@ def prefer(
             progress=tally,
         )
         tally.next_part()
-        usage, told = usage + report.usage, report.judge or told
+        usage, judge_name = usage + report.usage, report.judge or judge_name
         allowance.spend(report.usage)
-        duels.append(_duel(a, b, report, tags, confidence, seed))
+        duels.append(_pair_comparison(a, b, report, tags, confidence, seed))
         warnings += [warning for warning in report.warnings if warning not in warnings]
     return Preference(
         systems=list(systems),
-        judge=told,
+        judge=judge_name,
         duels=duels,
         strengths=_strengths(list(systems), duels, confidence, seed) if len(systems) > 2 else [],
         warnings=warnings,
@@ -187,7 +188,7 @@ def plan_prefer(
     limit: int | None = None,
     ledger: str | Path | None = None,
 ) -> dict[tuple[str, str], Plan]:
-    """What ``prefer`` would ask of each pair of systems, and cost. Nothing is asked."""
+    """Plan the calls and the cost of ``prefer`` for each pair of systems, without making any call."""
     _, paired = _all_pairs(systems, fields, limit, (by,) if isinstance(by, str) else tuple(by or ()))
     return {
         names: plan_rag(pairs, metrics=["preference"], judge=judge, ledger=ledger) for names, pairs in paired.items()
@@ -197,7 +198,7 @@ def plan_prefer(
 def _all_pairs(
     systems: Mapping[str, object], fields: Mapping[str, str] | None, limit: int | None, tags: Sequence[str]
 ) -> tuple[dict[str, dict[str, Sample]], dict[tuple[str, str], list[Sample]]]:
-    """The samples of each system, and the pairs of each two, all of them checked before anything is asked."""
+    """Return the samples of each system and of each pair of systems, all checked before any call."""
     if len(systems) < 2:
         raise InputError("at least two systems are needed")
     if limit is not None and limit < 1:
@@ -218,7 +219,7 @@ def _samples(source: object, fields: Mapping[str, str] | None, limit: int | None
 
 
 def _paired(a: str, mine: Mapping[str, Sample], b: str, theirs: Mapping[str, Sample]) -> list[Sample]:
-    """The samples that both systems answered, with the other's response where the metric looks for it."""
+    """Return the samples that both systems answered, with the other response in the metadata for the metric."""
     pairs = []
     for one, sample in mine.items():
         other = theirs.get(one)
@@ -241,7 +242,9 @@ def _paired(a: str, mine: Mapping[str, Sample], b: str, theirs: Mapping[str, Sam
     return pairs
 
 
-def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float, seed: int) -> Duel:
+def _pair_comparison(
+    a: str, b: str, report: Report, tags: Sequence[str], confidence: float, seed: int
+) -> PairComparison:
     column = report.columns["preference"]
     verdicts = {}
     for row, one in enumerate(report.ids):
@@ -249,15 +252,15 @@ def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float
             evidence = column.evidence[row]
             first, second = cast("list[str]", evidence["better"])
             verdicts[row] = PairVerdict(one, cast("Outcome", evidence["outcome"]), first, second)
-    whole = _counted(a, b, list(verdicts.values()), confidence, seed)
+    total = _count_verdicts(a, b, list(verdicts.values()), confidence, seed)
     slices = {}
     carried = [sample.tags for sample in report.samples]
     for tag in tags:
         for value, rows in groups(carried, tag).items():
             kept = [verdicts[row] for row in rows if row in verdicts]
-            slices[f"{tag}={value}"] = _counted(a, b, kept, confidence, seed)
+            slices[f"{tag}={value}"] = _count_verdicts(a, b, kept, confidence, seed)
     return replace(
-        whole,
+        total,
         undefined=len(column.undefined),
         failed=len(column.failed),
         slices=slices,
@@ -266,11 +269,11 @@ def _duel(a: str, b: str, report: Report, tags: Sequence[str], confidence: float
     )
 
 
-def _counted(a: str, b: str, verdicts: Sequence[PairVerdict], confidence: float, seed: int) -> Duel:
+def _count_verdicts(a: str, b: str, verdicts: Sequence[PairVerdict], confidence: float, seed: int) -> PairComparison:
     counts = {kind: sum(one.outcome == kind for one in verdicts) for kind in VALUE}
 
     def share(values: Sequence[float], lowest: float = 0.0) -> Share:
-        """Their mean with an interval that holds no impossible mean, as Student's of few values would."""
+        """Return the mean with an interval cut to possible means; Student's interval of few values may exceed them."""
         if not values:
             return Share(None)
         found = Share.of(math.fsum(values) / len(values), interval(values, confidence=confidence, seed=seed))
@@ -280,7 +283,7 @@ def _counted(a: str, b: str, verdicts: Sequence[PairVerdict], confidence: float,
 
     first = [one.first == "A" for one in verdicts if one.first != "tie"]
     second = [one.second == "B" for one in verdicts if one.second != "tie"]
-    return Duel(
+    return PairComparison(
         a=a,
         b=b,
         n=len(verdicts),
@@ -290,16 +293,16 @@ def _counted(a: str, b: str, verdicts: Sequence[PairVerdict], confidence: float,
         win_rate=share([VALUE[one.outcome] for one in verdicts if one.outcome != "tie"]),
         score=share([VALUE[one.outcome] for one in verdicts]),
         position_bias=share([one.lean for one in verdicts], lowest=-1.0),
-        consistent=share([float(_agree(one)) for one in verdicts]),
+        consistent=share([float(_orders_agree(one)) for one in verdicts]),
         one_order=(float(np.mean(first)) if first else None, float(np.mean(second)) if second else None),
     )
 
 
-def _agree(one: PairVerdict) -> bool:
+def _orders_agree(one: PairVerdict) -> bool:
     return (one.first, one.second) in {("A", "B"), ("B", "A"), ("tie", "tie")}
 
 
-def _strengths(systems: Sequence[str], duels: Sequence[Duel], confidence: float, seed: int) -> list[Strength]:
+def _strengths(systems: Sequence[str], duels: Sequence[PairComparison], confidence: float, seed: int) -> list[Strength]:
     place = {name: at for at, name in enumerate(systems)}
     games = [(place[duel.a], place[duel.b], VALUE[one.outcome], one.sample) for duel in duels for one in duel.verdicts]
     return bradley_terry(systems, games, confidence=confidence, seed=seed) if games else []

@@ -1,4 +1,4 @@
-"""Where to cut a score so that it says what people say: chosen on some labels, measured on others."""
+"""Choice of a threshold on one half of the labels, measured on the other half."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from ..stats.agreement import balanced_accuracy, cohen_kappa
 from ..stats.pooling import passes
-from .calibration import Chosen
+from .calibration import ChosenThreshold
 
 FEWEST = 3
-"""Scores with fewer distinct values are verdicts already."""
+"""Fewest distinct scores: with fewer values, scores are verdicts already."""
 
 
 def choose_threshold(
@@ -23,12 +23,13 @@ def choose_threshold(
     higher_is_better: bool = True,
     confidence: float = 0.95,
     seed: int = 0,
-) -> Chosen | None:
-    """The threshold with the best balanced accuracy on a random half of the labels, measured on the other half.
+) -> ChosenThreshold | None:
+    """Choose the threshold with the best balanced accuracy on a random half of the labels; measure it on the rest.
 
-    ``labels`` are 0 or 1; pairs with a None are left out. Thresholds lie midway between neighbouring scores; of equally
-    good ones the nearest to ``before``, the threshold in use. None where scores are verdicts already, or a half has
-    labels of one kind alone. Measured on the half it was chosen on, a threshold would look better than it is.
+    ``labels`` are 0 or 1; pairs with a None are left out. Candidates lie midway between neighbouring scores; among
+    equally good ones, the nearest to ``before`` (the threshold in use) is chosen. Returns None if scores are verdicts
+    already, or if a half has labels of only one value. Measured on the half used for the choice, a threshold would look
+    better than it is.
 
     >>> labels = [0.0, 1.0] * 20
     >>> found = choose_threshold(labels, [0.6 + 0.2 * one + 0.001 * at for at, one in enumerate(labels)], 0.5)
@@ -43,12 +44,12 @@ def choose_threshold(
     if any(len({one for one, _ in half}) < 2 for half in (first, second)):
         return None
 
-    def told(half: Sequence[tuple[float, float]], at: float) -> list[float]:
+    def verdicts(half: Sequence[tuple[float, float]], at: float) -> list[float]:
         return [float(passes(score, at, higher_is_better=higher_is_better)) for _, score in half]
 
     def balanced(at: float) -> float:
-        said = list(zip((one for one, _ in first), told(first, at), strict=True))
-        rates = [[one == other for one, other in said if one == kind] for kind in (0.0, 1.0)]
+        pairs_of_verdicts = list(zip((one for one, _ in first), verdicts(first, at), strict=True))
+        rates = [[one == other for one, other in pairs_of_verdicts if one == kind] for kind in (0.0, 1.0)]
         return float(sum(sum(rate) / len(rate) for rate in rates) / 2)
 
     levels = sorted({score for _, score in first})
@@ -57,11 +58,11 @@ def choose_threshold(
         return None
     best = max(middles, key=lambda at: (balanced(at), -abs(at - before)))
     kept = [one for one, _ in second]
-    return Chosen(
+    return ChosenThreshold(
         best,
         len(first),
         len(second),
-        balanced_accuracy(kept, told(second, best), confidence=confidence, seed=seed),
-        cohen_kappa(kept, told(second, best), confidence=confidence, seed=seed),
-        balanced_accuracy(kept, told(second, before), confidence=confidence, seed=seed),
+        balanced_accuracy(kept, verdicts(second, best), confidence=confidence, seed=seed),
+        cohen_kappa(kept, verdicts(second, best), confidence=confidence, seed=seed),
+        balanced_accuracy(kept, verdicts(second, before), confidence=confidence, seed=seed),
     )

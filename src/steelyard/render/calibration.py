@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..core.wording import pluralize
-from ..judges.calibration import Calibrated, Calibration, Ceiling, Chosen, Share
+from ..judges.calibration import Calibration, ChosenThreshold, HumanCeiling, MetricCalibration, Share
 from ..stats.agreement import Agreement
 from ..stats.ppi import Corrected
 from .comparison import signed
@@ -49,22 +49,22 @@ def _title(found: Calibration) -> str:
     return f"{who}{of}, compared with people"
 
 
-def _way(one: Calibrated) -> str:
+def _way(one: MetricCalibration) -> str:
     return f" [{one.way}]" if one.way and one.way not in {"ranking", "custom"} else ""
 
 
-def _counts(one: Calibrated) -> str:
+def _counts(one: MetricCalibration) -> str:
     people = f" by {one.annotators} people" if one.annotators > 1 else ""
     return f"{one.n} of {pluralize(one.total, one.unit)} labelled{people}"
 
 
-def agreement(one: Calibrated) -> Table:
+def agreement(one: MetricCalibration) -> Table:
     """One row per measure of agreement."""
     rows = [_measure(name, found, one) for name, found in one.agreement.items()]
     return Table(AGREEMENT, rows, frozenset({1, 2, 3, 4}))
 
 
-def _measure(name: str, found: Agreement, one: Calibrated) -> tuple[str, ...]:
+def _measure(name: str, found: Agreement, one: MetricCalibration) -> tuple[str, ...]:
     remark = (found.reason or "").replace("the first rater's", "people's").replace("the second rater's", "the judge's")
     if name == "kappa" and one.kappa_maximum is not None and found.value is not None:
         remark = f"at most {one.kappa_maximum:.3f} with these base rates"
@@ -72,7 +72,7 @@ def _measure(name: str, found: Agreement, one: Calibrated) -> tuple[str, ...]:
     return (name, number(found.value, digits=3), interval, str(found.n), str(found.excluded), remark)
 
 
-def _words(one: Calibrated) -> list[str]:
+def _words(one: MetricCalibration) -> list[str]:
     """Base rates, confusion, bias, ceiling, threshold, notes: a line each."""
     lines = []
     if one.people_rate is not None and one.judge_rate is not None and one.threshold is not None:
@@ -103,7 +103,7 @@ def _gap(one: Share) -> str:
     return f"{signed(one.value)} ({span(one.low, one.high)})"
 
 
-def _ceiling(one: Ceiling) -> str:
+def _ceiling(one: HumanCeiling) -> str:
     alpha = number(one.alpha.value, digits=3)
     return (
         f"ceiling: {one.annotators} people agree with each other on {_share(one.people)} of verdicts (alpha {alpha},"
@@ -111,7 +111,7 @@ def _ceiling(one: Ceiling) -> str:
     )
 
 
-def _threshold(one: Chosen, before: float | None) -> str:
+def _threshold(one: ChosenThreshold, before: float | None) -> str:
     return (
         f"threshold {one.threshold:.3g}, chosen on {pluralize(one.chosen_on, 'label')}: balanced accuracy"
         f" {number(one.balanced_accuracy.value, digits=3)}"
@@ -120,7 +120,7 @@ def _threshold(one: Chosen, before: float | None) -> str:
     )
 
 
-def corrected(one: Calibrated, found: Calibration) -> Table:
+def corrected(one: MetricCalibration, found: Calibration) -> Table:
     """What people would say of all samples: one row per estimate."""
     named: list[tuple[str, Corrected | None]] = [
         ("mean", one.mean),

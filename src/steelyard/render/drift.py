@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..core.wording import pluralize
-from ..judges.drift import Drift, Moved
+from ..judges.drift import Drift, MetricDrift
 from .comparison import TEST, signed
 from .table import Table, aligned, number, span
 
@@ -17,7 +17,7 @@ def table(found: Drift) -> Table:
     return Table(HEAD, [_row(one) for one in found.metrics.values()], frozenset(range(1, 9)))
 
 
-def _row(one: Moved) -> tuple[str, ...]:
+def _row(one: MetricDrift) -> tuple[str, ...]:
     delta = one.delta
     sign = 1.0 if delta.higher_is_better else -1.0
     ends = [None if end is None else sign * end for end in (delta.low, delta.high)]

@@ -6,7 +6,7 @@ import msgspec
 
 from ..core.wording import pluralize
 from ..judges.calibration import Share
-from ..judges.pairwise import Duel, Preference
+from ..judges.pairwise import PairComparison, Preference
 from .comparison import signed
 from .markdown import escape, markdown_table
 from .table import Table, aligned, number, span
@@ -27,7 +27,7 @@ def duels(found: Preference) -> Table:
     return Table(HEAD, rows, frozenset(range(1, 8)))
 
 
-def _row(name: str, one: Duel) -> tuple[str, ...]:
+def _row(name: str, one: PairComparison) -> tuple[str, ...]:
     return (
         name,
         f"{one.win}/{one.tie}/{one.loss}",

@@ -27,7 +27,7 @@ function drawSample(place, store, sample, chosen, nav) {
       "div",
       { class: "pair" },
       h("div", {}, answerPanel(sample), core.metrics[at] ? metricPanel(store, sample, at, cell, cards) : null),
-      h("div", { class: "passages", tabindex: "0", role: "region", "aria-label": "Passages" }, sample.contexts.length ? h("h3", {}, "Passages that were read") : null, cards.map((card) => card.element), wantedPanel(sample), retrievedPanel(sample)),
+      h("div", { class: "passages", tabindex: "0", role: "region", "aria-label": "Passages" }, sample.contexts.length ? h("h3", {}, "Retrieved passages") : null, cards.map((card) => card.element), wantedPanel(sample), retrievedPanel(sample)),
     ),
     sample.detail.metadata ? h("details", { class: "panel card" }, h("summary", {}, "Metadata"), h("pre", { tabindex: "0" }, pretty(sample.detail.metadata))) : null,
   );
@@ -73,7 +73,7 @@ function labels(core, row) {
 function scoreBar(core, sample, at, nav) {
   return h(
     "div",
-    { class: "scorebar", role: "group", "aria-label": "Scores; choose one to see what is behind it" },
+    { class: "scorebar", role: "group", "aria-label": "Scores; choose one to see its evidence" },
     core.metrics.map((metric, number) => {
       const letter = core.states[number][sample.row];
       const value = core.values[number][sample.row];
@@ -297,7 +297,7 @@ function asked(store, sample, metric, cell) {
     return entry;
   });
   const rest = cell.unseen ? h("p", { class: "soft" }, `Not in this page: ${plural(cell.unseen, "request")}. steelyard show REPORT --why ${store.core.ids[sample.row]} ${metric.label}`) : null;
-  return h("div", {}, h("h3", {}, "What the judge was asked"), entries, rest);
+  return h("div", {}, h("h3", {}, "Requests to the judge"), entries, rest);
 }
 
 function restOf(rest) {
