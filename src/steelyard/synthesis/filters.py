@@ -1,15 +1,15 @@
-"""What a question must pass to be kept; each filter gives the reason why it does not.
+"""Filters of generated questions. Each filter returns the reason of a rejection.
 
-Reasons, in the order of asking, so that what costs nothing comes first:
+Reasons, in the order of the checks (checks without a call come first):
 
-    span not found                     a quote does not stand in its passage
+    span not found                     a quote is not in its passage
     wrong language                     the question is not in the language of the passage
     answer in the question             the question gives its answer away (a comparison names what it compares)
     answerable without the passage     the model knows the answer by itself
     one passage suffices               a question on two passages can be answered from one
     round trip disagrees               answered from its passages, the answer is another, or there is none
     answerable after all               a question without an answer has one in related passages
-    near duplicate                     of a question that was kept
+    near duplicate                     of an accepted question
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SPAN, LANGUAGE, GIVEN_AWAY = "span not found", "wrong language", "answer in the 
 KNOWN, ONE_SUFFICES, DISAGREES = "answerable without the passage", "one passage suffices", "round trip disagrees"
 AFTER_ALL, DUPLICATE = "answerable after all", "near duplicate"
 AGREE_AT = 0.6
-"""Token F1 at which two answers are the same without asking."""
+"""Token F1 from which two answers are equal without a call."""
 
 CLOSED = Prompt(
     "Answer the question from what you know, in a few words. If you do not know it for certain, say so: known is no."
@@ -65,27 +65,27 @@ Refusal = Generator[Requests, Any, "str | None"]
 
 
 def refusal(kind: str, drafted: Draft, passages: Sequence[Passage], related: Sequence[Passage]) -> Refusal:
-    """Why a question that passed the plain filters is not kept; None if it is."""
+    """Apply the filters that call the model; return the reason of a rejection, or None."""
     question, answer = drafted.question, drafted.answer
     if answer is None:
         found = yield from ask(OPEN, Opened, passages=[one.text for one in (*passages, *related)], question=question)
         return AFTER_ALL if found.found == "yes" else None
     closed = yield from ask(CLOSED, Closed, question=question)
-    if closed.known == "yes" and (yield from agree(question, closed.answer, answer)):
+    if closed.known == "yes" and (yield from same_answer(question, closed.answer, answer)):
         return KNOWN
     if kind == "multi":
         for one in passages:
             alone = yield from ask(OPEN, Opened, passages=[one.text], question=question)
-            if alone.found == "yes" and (yield from agree(question, alone.answer, answer)):
+            if alone.found == "yes" and (yield from same_answer(question, alone.answer, answer)):
                 return ONE_SUFFICES
     again = yield from ask(OPEN, Opened, passages=[one.text for one in passages], question=question)
-    if again.found == "no" or not (yield from agree(question, again.answer, answer)):
+    if again.found == "no" or not (yield from same_answer(question, again.answer, answer)):
         return DISAGREES
     return None
 
 
 def rehearse(kind: str, question: str, passages: Sequence[Passage], related: Sequence[Passage]) -> Refusal:
-    """Ask what ``refusal`` asks of a question that is kept, whatever is replied: what that would take."""
+    """Make the requests that ``refusal`` makes for an accepted question, to estimate their cost."""
     if kind == "unanswerable":
         yield from ask(OPEN, Opened, passages=[one.text for one in (*passages, *related)], question=question)
         return None
@@ -96,7 +96,7 @@ def rehearse(kind: str, question: str, passages: Sequence[Passage], related: Seq
 
 
 def plain_refusal(kind: str, drafted: Draft, passages: Sequence[Passage]) -> str | None:
-    """The reasons that need no asking."""
+    """Apply the filters that need no call; return the reason of a rejection, or None."""
     if any(span is None for span in drafted.spans):
         return SPAN
     if any(languages_differ(drafted.question, passage.text) for passage in passages):
@@ -107,7 +107,7 @@ def plain_refusal(kind: str, drafted: Draft, passages: Sequence[Passage]) -> str
 
 
 def gives_away(question: str, answer: str) -> bool:
-    """Whether the answer stands in the question, word for word.
+    """Return whether the question contains the answer word for word.
 
     >>> gives_away("When was the lamp of 1811 lit?", "1811"), gives_away("When was it lit?", "1811")
     (True, False)
@@ -116,8 +116,8 @@ def gives_away(question: str, answer: str) -> bool:
     return bool(given) and f" {given} " in f" {normalize_answer(question)} "
 
 
-def agree(question: str, one: str, other: str) -> Generator[Requests, Any, bool]:
-    """Whether two answers say the same: by their words where these tell, else by asking."""
+def same_answer(question: str, one: str, other: str) -> Generator[Requests, Any, bool]:
+    """Return whether two answers mean the same: by their words if these decide, else by a request."""
     a, b = normalize_answer(one), normalize_answer(other)
     if not a or not b:
         return False

@@ -1,8 +1,8 @@
-"""Make a question set from documents: with a language model, whose questions are filtered, or without one.
+"""Generation of a question set from documents, with a language model and filters, or without a model.
 
-Rules of this file: what is asked depends on the seed alone, and what is kept on the replies alone: items are looked at
-in the order of their slots, however the calls overlap. Replies are in the ledger, so a run that was killed is played
-again up to where it was, and goes on.
+The requests depend only on the seed, and the accepted items only on the replies: items are checked in the order of
+their slots, even if calls overlap. Replies are cached in the ledger, so an interrupted run resumes from the cached
+replies.
 """
 
 from __future__ import annotations
@@ -38,18 +38,15 @@ from .planning import ALL_STYLES, PLAIN_KINDS, Planning, Task, job_of, kinds_of,
 from .question_kinds import OF_TWO, Draft, draft
 
 if TYPE_CHECKING:
-    from ..models.judge import LLMJudge
-
-if TYPE_CHECKING:
     from ..models.embedder import Embedder
     from ..models.engine import Progress, Result
     from ..models.judge import LLMJudge
 
 RELATED = 3
-"""Passages beside its own: a question without an answer finds none there, a known item may be mistaken for them."""
+"""Number of related passages of an unanswerable question or a known item."""
 UNFIT, ALONE = "passage unfit for it", "no linked passage"
 LIKE = 0.8
-"""Questions at least this alike are duplicates."""
+"""Similarity from which two questions are duplicates."""
 
 
 @dataclass
@@ -101,7 +98,7 @@ class Synthesis:
 
 
 class _Setting(NamedTuple):
-    """What all rounds share."""
+    """The settings of all rounds."""
 
     corpus: Corpus
     planning: Planning
@@ -128,16 +125,16 @@ def synthesize(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> Synthesis:
-    """A set of ``n`` questions on a corpus: a path, texts by id, or documents.
+    """Generate ``n`` questions on a corpus: a path, texts by id, or documents.
 
-    With a ``judge`` the ``kinds`` are single, multi, comparison and unanswerable, in the ``styles`` plain, keyword,
-    conversational and misspelt, each with a share; every item has its sources, the quotes that hold the answer, the
-    answer, its type and difficulty, and has passed the filters. Passages of a question on two are linked by rare words
-    that they share, or by an ``embedder``. Without a judge the kinds are known_item and cloze.
+    With a ``judge`` the ``kinds`` are single, multi, comparison and unanswerable, and the ``styles`` plain, keyword,
+    conversational and misspelt, each with a share. Every item has sources, quotes with the answer, the answer, a type
+    and a difficulty, and has passed the filters. The two passages of one question are linked by shared rare words, or
+    by an ``embedder``. Without a judge the kinds are known_item and cloze.
 
-    An item is tried at most ``attempts`` times; then there are fewer, and ``complete`` is False. With ``out`` items are
-    written as they are kept (``partial.jsonl``), and the whole set at the end. The same seed and replies give the same
-    set.
+    Each item has at most ``attempts`` attempts; if all fail, the set has fewer items and ``complete`` is False. With
+    ``out``, accepted items are written at once (``partial.jsonl``), and the complete set at the end. The same seed and
+    replies give the same set.
 
     >>> text = "The tower was built of granite by Robert Stevenson in 1811, on a reef that the sea covers at times."
     >>> made = synthesize({"tower": text}, 1, kinds=["cloze"])
@@ -164,13 +161,13 @@ def synthesize(
     kept: dict[int, Sample] = {}
     rejected: Counter[str] = Counter()
     seen = DuplicateFilter(least=LIKE)
-    with _Partial(out) as partial_file:
+    with _PartialFile(out) as partial_file:
         for attempt in range(attempts):
             open_slots = [slot for slot in range(n) if slot not in kept]
             if not open_slots:
                 break
             no_reply = 0
-            for task, outcome in _tried(setting, setting.planning.round(attempt, open_slots), engine):
+            for task, outcome in _run_tasks(setting, setting.planning.round(attempt, open_slots), engine):
                 made.attempts += 1
                 if isinstance(outcome, Draft) and seen.add(outcome.question):
                     kept[task.slot] = sample = _sample(task, outcome, setting, n)
@@ -200,7 +197,7 @@ def plan_synthesis(
     seed: int = 0,
     ledger: str | Path | None = None,
 ) -> CostEstimate:
-    """What a set would cost if every first attempt were kept. Nothing is asked."""
+    """Estimate the cost of a set if every first attempt is accepted, without making any call."""
     setting = _setting(corpus, n, judge, kinds, styles, None, seed, ledger)
     tasks = [task for task in setting.planning.round(0, range(n)) if task.kind not in PLAIN_KINDS]
     cells = [Cell(task.slot, partial(_rehearsal, task, setting)) for task in tasks]
@@ -208,7 +205,7 @@ def plan_synthesis(
 
 
 def check_out(source: Path, out: Path) -> None:
-    """InputError where a set would be written over the documents that it is made from."""
+    """Raise InputError if the set would overwrite its own documents."""
     own = source.is_file() and source.name in ("samples.jsonl", "queries.jsonl", "corpus.jsonl", "partial.jsonl")
     if out.resolve() == source.resolve() or (own and out.resolve() == source.resolve().parent):
         raise InputError("the set would overwrite its own documents: name another folder", path=out)
@@ -240,7 +237,7 @@ def _setting(
 
 
 def corpus_of(given: object) -> Corpus:
-    """A corpus from a path, texts by id, or a list of texts or documents."""
+    """Make a corpus from a path, texts by id, or a list of texts or documents."""
     if isinstance(given, Corpus):
         return given
     if isinstance(given, str | PathLike):
@@ -265,13 +262,13 @@ def corpus_of(given: object) -> Corpus:
 
 
 class _NoReply(str):
-    """A reason that is the endpoint's, or a limit's."""
+    """The reason of a missing reply: an error of the endpoint, or a limit."""
 
     __slots__ = ()
 
 
-def _tried(setting: _Setting, tasks: Sequence[Task], engine: Engine) -> Iterator[tuple[Task, Draft | str]]:
-    """What became of each task, in their order: a draft, or the reason why there is none."""
+def _run_tasks(setting: _Setting, tasks: Sequence[Task], engine: Engine) -> Iterator[tuple[Task, Draft | str]]:
+    """Yield the result of each task, in order: a draft, or the reason of a rejection."""
     drafts: dict[int, Draft] = {}
     asked = [task for task in tasks if task.kind not in PLAIN_KINDS]
     cells = (Cell(task.slot, partial(_rule, task, setting, drafts)) for task in asked)
@@ -287,7 +284,7 @@ def _tried(setting: _Setting, tasks: Sequence[Task], engine: Engine) -> Iterator
             done[result.key] = result
         yield task, _outcome(done.pop(task.slot), drafts)
     for _ in results:
-        """Lets the engine end its run."""
+        """Let the engine finish its run."""
 
 
 def _outcome(result: Result, drafts: Mapping[int, Draft]) -> Draft | str:
@@ -305,7 +302,7 @@ def _outcome(result: Result, drafts: Mapping[int, Draft]) -> Draft | str:
 
 
 def _rule(task: Task, setting: _Setting, drafts: dict[int, Draft]) -> Flow:
-    """Have one item written and filtered."""
+    """Generate and filter one item."""
     if task.kind in OF_TWO and len(task.passages) < 2:
         return Undefined(ALONE)
     drafted = yield from draft(task.kind, task.style, task.passages, number=task.number)
@@ -319,14 +316,14 @@ def _rule(task: Task, setting: _Setting, drafts: dict[int, Draft]) -> Flow:
 
 
 def _rehearsal(task: Task, setting: _Setting) -> Flow:
-    """The requests of an item that is kept at once."""
+    """Make the requests of an item that is accepted at its first attempt."""
     drafted = yield from draft(task.kind, task.style, task.passages, number=task.number)
     yield from rehearse(task.kind, f"{drafted.question} {task.slot}", task.passages, _related(task, setting))
     return Value(1.0)
 
 
 def _related(task: Task, setting: _Setting) -> list[Passage]:
-    """Where else an answer to a question without one might be found, and what a known item may be mistaken for."""
+    """Return related passages, for the check of unanswerable questions and for mistaken words of known-item queries."""
     if task.kind not in {"unanswerable", "known_item"} or setting.links is None:
         return []
     return [setting.planning.passages[other] for other in setting.links.near(task.at, RELATED)]
@@ -342,7 +339,7 @@ def _without_model(task: Task, setting: _Setting) -> Draft | str:
 
 
 def _sample(task: Task, drafted: Draft, setting: _Setting, n: int) -> Sample:
-    """An item as a sample: with its sources, its evidence, its answer and what it is."""
+    """Convert an item to a sample with its sources, evidence, answer and tags."""
     spans = [span for span in drafted.spans if span is not None]
     question = drafted.question.strip()
     if task.style == "misspelt":
@@ -365,13 +362,13 @@ def _sample(task: Task, drafted: Draft, setting: _Setting, n: int) -> Sample:
     )
 
 
-class _Partial:
-    """Items on disk as they are kept."""
+class _PartialFile:
+    """The file of accepted items of an unfinished set."""
 
     def __init__(self, folder: str | PathLike[str] | None) -> None:
         self._path = None if folder is None else Path(folder) / "partial.jsonl"
 
-    def __enter__(self) -> _Partial:
+    def __enter__(self) -> _PartialFile:
         if self._path is not None:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -395,7 +392,7 @@ class _Partial:
 
 
 class EvalDatasetBuilder:
-    """Question and answer pairs from documents, for a quick start; ``synthesize`` gives whole sets.
+    """Generate question and answer pairs from documents; ``synthesize`` generates complete question sets.
 
     >>> text = "The tower was built of granite by Robert Stevenson in 1811, on a reef that the sea covers at times."
     >>> (pair,) = EvalDatasetBuilder(None, [text]).generate_qa_pairs(1)
@@ -409,8 +406,8 @@ class EvalDatasetBuilder:
         self.judge, self.documents, self.ledger, self.seed = judge, documents, ledger, seed
 
     def generate_qa_pairs(self, num_pairs: int = 100) -> list[dict[str, str]]:
-        """Pairs with the passage and the id of the document they are from: single questions of a language model, or
-        without one sentences with a gap. There are fewer where the documents do not give as many."""
+        """Generate pairs with their passage and the id of their document: single questions of a language model, or
+        without a model sentences with a gap. There are fewer pairs if the documents do not give enough."""
         made = synthesize(
             self.documents,
             num_pairs,

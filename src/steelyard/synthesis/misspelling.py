@@ -1,4 +1,4 @@
-"""Questions as hasty people type them: seeded slips of the keyboard, never in numbers, never two in a word."""
+"""Misspelt questions: seeded typing errors, at most one per word and none in numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 SHARE = 0.25
-"""Of the words of four letters and more; at least one."""
+"""Share of misspelt words among words of four or more letters; at least one word is misspelt."""
 
 
 def misspelt(text: str, draw: random.Random) -> str:
-    """A text with some of its words misspelt: two letters swapped, one left out, one doubled.
+    """Misspell some words of a text: swap two letters, leave one out, or double one.
 
-    A text without a word of four letters stays as it is.
+    A text without a word of four or more letters is returned unchanged.
 
     >>> misspelt("Who built the tower of granite?", random.Random(1))
     'Who buit the tower of granite?'
@@ -27,7 +27,7 @@ def misspelt(text: str, draw: random.Random) -> str:
 
 def _slip(word: str, draw: random.Random) -> str:
     at = draw.randrange(1, len(word) - 1)
-    ways = [word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:]]
+    variants = [word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:]]
     if word[at] != word[at + 1]:
-        ways.append(word[:at] + word[at + 1] + word[at] + word[at + 2 :])
-    return draw.choice(ways)
+        variants.append(word[:at] + word[at + 1] + word[at] + word[at + 2 :])
+    return draw.choice(variants)

@@ -1,4 +1,4 @@
-"""What questions are asked about: passages of documents, and which of them belong together."""
+"""Passages of documents for questions, and links between related passages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..text.sentences import sentence_spans
 from ..text.tokens import content_words, stem, words
 
 LONGEST, SHORTEST = 1200, 60
-"""Characters of a passage. Longer documents are divided between sentences; shorter passages are not asked about."""
+"""Largest and smallest number of characters of a passage. Longer documents are split between sentences."""
 LEAST_WORDS = 8
 _NEAR, _TOO_NEAR = 5, 0.8
 
@@ -33,12 +33,12 @@ class Passage(Struct, frozen=True):
     text: str
 
     def span(self, start: int, end: int) -> Span:
-        """A stretch of the passage as a span of the document."""
+        """Convert offsets in the passage to a span of the document."""
         return Span(self.doc, self.start + start, self.start + end, self.text[start:end])
 
 
 def passages_of(texts: Mapping[str, str]) -> list[Passage]:
-    """The passages of documents, in their order, each at most ``LONGEST`` characters where its sentences allow.
+    """Split documents into passages, in order, of at most ``LONGEST`` characters unless a sentence is longer.
 
     >>> [passage.end for passage in passages_of({"d": "The keeper climbs the tower every night and trims the lamp."})]
     []
@@ -47,20 +47,20 @@ def passages_of(texts: Mapping[str, str]) -> list[Passage]:
     """
     found = []
     for doc, text in texts.items():
-        for start, end in _divided(text):
+        for start, end in _split(text):
             piece = text[start:end]
             if len(piece) >= SHORTEST and len(words(piece)) >= LEAST_WORDS:
                 found.append(Passage(doc, start, end, piece))
     return found
 
 
-def _divided(text: str) -> list[tuple[int, int]]:
+def _split(text: str) -> list[tuple[int, int]]:
     places = sentence_spans(text)
     if not places:
         return []
-    whole = (places[0].start, places[-1].end)
-    if whole[1] - whole[0] <= LONGEST:
-        return [whole]
+    full = (places[0].start, places[-1].end)
+    if full[1] - full[0] <= LONGEST:
+        return [full]
     pieces: list[tuple[int, int]] = []
     start, end = places[0]
     for place in places[1:]:
@@ -72,10 +72,10 @@ def _divided(text: str) -> list[tuple[int, int]]:
 
 
 class Links:
-    """Which passages belong together: by rare words that they share, or by nearness of embeddings where there are some.
+    """Links between passages, by shared rare words, or by similarity of embeddings if an embedder is given.
 
-    The weight of a shared stem is its idf, and only stems of at most a fiftieth of the passages count. Passages that
-    say nearly the same are not linked: a question that needs both could not be asked.
+    The weight of a shared stem is its idf, and only stems in at most 2 % of the passages count. Near-duplicate passages
+    are not linked, because no question needs both.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Links:
         )
 
     def near(self, at: int, most: int = _NEAR) -> list[int]:
-        """The passages nearest to one, best first; none where it shares nothing with any."""
+        """Return the passages most similar to one, best first; none if no passage shares a rare word with it."""
         if self._vectors is not None:
             scores = self._vectors @ self._vectors[at]
             ranked = [int(other) for other in np.argsort(-scores, kind="stable")[: most + 10]]
@@ -111,7 +111,7 @@ class Links:
         return kept[:most]
 
     def partner(self, at: int, draw: random.Random) -> int | None:
-        """One of the nearest, by a draw."""
+        """Draw one of the most similar passages."""
         near = self.near(at)
         return draw.choice(near) if near else None
 

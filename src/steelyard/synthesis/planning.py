@@ -1,4 +1,4 @@
-"""Which question is asked about which passages: a plan that depends on the seed alone."""
+"""Assignment of question kinds to passages; it depends only on the seed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .passages import Links, Passage
 from .question_kinds import KINDS, OF_TWO, STYLES
 
 PLAIN_KINDS: dict[str, float] = {"known_item": 0.7, "cloze": 0.3}
-"""The kinds that need no language model, with their shares of a set."""
+"""The kinds without a language model, with their default shares of a set."""
 _TRIES = 20
 
 
 class Task(Struct, frozen=True):
-    """One attempt at one item: the slot it may fill, and how. ``at`` is the number of its first passage."""
+    """One attempt at one item of the set (its ``slot``). ``at`` is the number of its first passage."""
 
     slot: int
     attempt: int
@@ -34,12 +34,12 @@ class Task(Struct, frozen=True):
     number: int = 0
 
     def draw(self, seed: int, what: str) -> random.Random:
-        """Chance that depends on seed, slot and attempt alone."""
+        """Return a random generator that depends only on seed, slot, attempt and purpose."""
         return random.Random(f"{seed}/{self.slot}/{self.attempt}/{what}")  # noqa: S311 - no secret hangs on it
 
 
 class Planning:
-    """Plans attempt after attempt for the slots that are not filled."""
+    """Plans of further attempts for the open slots."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Planning:
         self._uses: Counter[tuple[str, str, tuple[Passage, ...]]] = Counter()
 
     def round(self, attempt: int, slots: Sequence[int]) -> list[Task]:
-        """An attempt for each of some slots. First attempts go through the corpus before a passage comes again."""
+        """Plan one attempt for each slot. First attempts use every passage before any passage again."""
         return [self._task(slot, attempt) for slot in slots]
 
     def _task(self, slot: int, attempt: int) -> Task:
@@ -76,7 +76,7 @@ class Planning:
         return Task(slot, attempt, kind, style, at, passages, number)
 
     def _two(self, at: int, draw: random.Random) -> tuple[int, int | None]:
-        """A passage and one that belongs to it; none where none is found for this one and for others."""
+        """Return a passage and a linked one; None as the second if no tried passage has a link."""
         assert self.links is not None
         for _ in range(_TRIES):
             partner = self.links.partner(at, draw)
@@ -89,7 +89,7 @@ class Planning:
 def shares(
     given: Mapping[str, float] | Sequence[str] | None, known: Mapping[str, float], what: str
 ) -> dict[str, float]:
-    """Shares by name: as given, equal for names alone, else the usual ones; a wrong name or share is an InputError.
+    """Return shares by name: as given, equal for names without shares, else the default. Raises InputError if invalid.
 
     >>> shares(["single", "multi"], KINDS, "kind")
     {'single': 0.5, 'multi': 0.5}
@@ -108,18 +108,18 @@ def shares(
 
 
 def assigned(shares: Mapping[str, float], count: int, seed: str) -> list[str]:
-    """Names for ``count`` slots: their numbers by the largest remainders, their order by the seed.
+    """Assign names to ``count`` slots: their counts by largest remainders, their order by the seed.
 
     >>> sorted(assigned({"a": 0.5, "b": 0.3, "c": 0.2}, 5, "0"))
     ['a', 'a', 'a', 'b', 'c']
     """
     total = sum(shares.values())
     exact = {name: count * share / total for name, share in shares.items()}
-    whole = {name: int(size) for name, size in exact.items()}
-    rest = sorted(exact, key=lambda name: (whole[name] - exact[name], list(exact).index(name)))
-    for name in rest[: count - sum(whole.values())]:
-        whole[name] += 1
-    names = [name for name, size in whole.items() for _ in range(size)]
+    counts = {name: int(size) for name, size in exact.items()}
+    rest = sorted(exact, key=lambda name: (counts[name] - exact[name], list(exact).index(name)))
+    for name in rest[: count - sum(counts.values())]:
+        counts[name] += 1
+    names = [name for name, size in counts.items() for _ in range(size)]
     random.Random(seed).shuffle(names)  # noqa: S311 - no secret hangs on it
     return names
 
@@ -138,7 +138,7 @@ def job_of(
     embedder: Embedder | str | None = None,
     seed: int = 0,
 ) -> str:
-    """What a set depends on, as a digest: a run with the same one goes on where another was left."""
+    """Return a digest of all inputs of a set; a run with the same digest resumes an unfinished one."""
     parts = [
         *(sorted(corpus.texts.items()), n, seed, kinds_of(kinds, judge), shares(styles, ALL_STYLES, "style")),
         "" if judge is None else judge_of(judge).identity,
@@ -148,5 +148,5 @@ def job_of(
 
 
 def kinds_of(kinds: Mapping[str, float] | Sequence[str] | None, judge: LLMJudge | str | None) -> dict[str, float]:
-    """The kinds that are asked for, or those that go without saying, with their shares."""
+    """Return the requested or the default kinds with their shares."""
     return shares(kinds, ALL_KINDS, "kind") if kinds is not None else dict(PLAIN_KINDS if judge is None else KINDS)

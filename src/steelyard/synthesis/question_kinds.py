@@ -1,6 +1,6 @@
-"""Kinds of questions that a language model writes: what it is told, the shape of its reply, and what is made of it.
+"""Kinds of generated questions: their prompts, the shapes of the replies, and the drafts made from replies.
 
-Every answer comes with a quote, which must stand in its passage word for word: it is what retrieval is weighed by.
+Every answer has a quote that must be in its passage word for word; the quote is the evidence for scoring retrieval.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Style: TypeAlias = Literal["plain", "keyword", "conversational", "misspelt"]
 Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
 
 KINDS: dict[str, float] = {"single": 0.5, "multi": 0.2, "comparison": 0.15, "unanswerable": 0.15}
-"""The kinds with their shares of a set."""
+"""The kinds with their default shares of a set."""
 STYLES: dict[str, float] = {"plain": 0.7, "keyword": 0.1, "conversational": 0.1, "misspelt": 0.1}
 OF_TWO = frozenset({"multi", "comparison"})
 
@@ -29,7 +29,7 @@ _ALONE = (
     " it names what it is about and never says 'the passage' or 'the text'. The answer is short. Each quote is copied"
     " from the passage word for word, without any change, and holds the answer."
 )
-_TOLD: dict[str, str] = {
+_INSTRUCTIONS: dict[str, str] = {
     "single": "Write a question that the passage answers, with its answer and the quote that holds it." + _ALONE,
     "multi": "Write a question that needs both passages: what the first says leads to what the second says, and neither"
     " answers it alone. Give the answer, and a quote from each passage." + _ALONE,
@@ -39,13 +39,17 @@ _TOLD: dict[str, str] = {
     " does not answer, and say what would have to be known. The question makes sense to somebody who has not seen the"
     " passage.",
 }
-_STYLED: dict[str, str] = {
+_STYLE_INSTRUCTIONS: dict[str, str] = {
     "plain": "",
     "misspelt": "",
     "keyword": " Write the question as a search query of three to six key words, without a question word.",
     "conversational": " Write the question as somebody says it in a conversation, with a word of their situation.",
 }
-PROMPTS = {(kind, style): Prompt(_TOLD[kind] + _STYLED[style]) for kind in _TOLD for style in _STYLED}
+PROMPTS = {
+    (kind, style): Prompt(_INSTRUCTIONS[kind] + _STYLE_INSTRUCTIONS[style])
+    for kind in _INSTRUCTIONS
+    for style in _STYLE_INSTRUCTIONS
+}
 
 
 class OfOne(Struct):
@@ -76,7 +80,7 @@ class Without(Struct):
 
 
 class Draft(Struct, frozen=True):
-    """A question as it was written: its answer (None if it has none), its evidence (None for a quote that is none)."""
+    """A generated question with its answer (None if unanswerable) and its evidence (None for a quote not found)."""
 
     question: str
     answer: str | None
@@ -85,7 +89,7 @@ class Draft(Struct, frozen=True):
 
 
 def draft(kind: str, style: str, passages: tuple[Passage, ...], *, number: int = 0) -> Generator[Requests, Any, Draft]:
-    """Have a question written; ``number`` tells apart several on the same passages."""
+    """Request a question; ``number`` distinguishes several questions on the same passages."""
     prompt = PROMPTS[kind, style]
     if kind == "unanswerable":
         none = yield from ask(prompt, Without, draw=number, passage=passages[0].text)
@@ -100,7 +104,7 @@ def draft(kind: str, style: str, passages: tuple[Passage, ...], *, number: int =
 
 
 def quoted(quote: str, passage: Passage) -> Span | None:
-    """Where a quote stands in its passage, exactly but for white space; None where it does not.
+    """Locate a quote in its passage, exactly except for white space; None if it is not there.
 
     >>> quoted("the lamp", Passage("d", 10, 40, "He trims the  lamp at night."))
     Span(doc='d', start=19, end=28, text='the  lamp', digest=None)

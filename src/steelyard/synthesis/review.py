@@ -1,7 +1,7 @@
-"""A person looks at the items of a set, one by one: the question, the answer, and the source with its evidence marked.
+"""Manual review of a question set, item by item: question, answer, and source with marked evidence.
 
-Every decision is a line in a file beside the set, written when it is made, so that a review goes on where it was left;
-the last decision on an item counts. The set itself is not touched: accepted items are written to a file of their own.
+Each decision is written at once as a line of a file next to the set, so that a review can be resumed; the last decision
+on an item counts. The set itself is not changed: accepted items are written to another file.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Write: TypeAlias = Callable[[str], None]
 
 MENU = "[a]ccept  [e]dit  [r]eject  [s]kip  [b]ack  [q]uit > "
 WIDTH, AROUND = 100, 300
-"""Columns of the page, and characters of the source shown on either side of the evidence."""
+"""Width of the display in columns, and number of source characters shown on each side of the evidence."""
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """What was decided on an item; the texts are those of an edit. ``item`` is the digest of what was looked at."""
+    """The decision on one item, with the texts of an edit. ``item`` is the digest of the reviewed item."""
 
     id: str
     verdict: Verdict
@@ -46,7 +46,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 class Review:
-    """A review of a set. ``with Review(path) as review: review.walk()``."""
+    """A review of a question set, used as ``with Review(path) as review: review.walk()``."""
 
     def __init__(self, path: Path, *, out: Path | None = None, encoding: str = "utf-8") -> None:
         folder = path if path.is_dir() else path.parent
@@ -70,9 +70,9 @@ class Review:
             self.save()
 
     def walk(self, *, read: Read = input, write: Write = print) -> int:
-        """Go through the items without a decision; how many are left at the end.
+        """Ask for a decision on each open item; return the number of items left.
 
-        ``read`` gives the next line for a prompt, None where there is no more.
+        ``read`` returns the next line for a prompt, or None at the end of the input.
         """
         at, seen = 0, list[int]()
         while at < len(self.samples):
@@ -99,7 +99,7 @@ class Review:
 
     @property
     def left(self) -> int:
-        """How many items have no decision."""
+        """The number of items without a decision."""
         return sum(sample.id not in self.decisions for sample in self.samples)
 
     @property
@@ -165,7 +165,7 @@ class Review:
 
 
 def page(sample: Sample, done: int, total: int) -> str:
-    """One item for the eye: what is asked and answered, and the source with the evidence between ▶ and ◀."""
+    """Format one item: question, answer, and source with the evidence between ▶ and ◀."""
     tags = "  ".join(f"{name}: {value}" for name, value in sample.tags.items())
     lines = ["", "─" * WIDTH, f"{sample.id}   {done} of {total} done   {tags}".rstrip(), ""]
     lines += _wrapped("question: ", sample.user_input or "")
@@ -180,7 +180,7 @@ def page(sample: Sample, done: int, total: int) -> str:
 
 
 def _no_answer(sample: Sample) -> str:
-    """Why there is no answer to look at."""
+    """Explain a missing answer."""
     if sample.tags.get("answerable") != "true":
         return "(none: not answerable)"
     kind = sample.tags.get("question_type") == "known_item"
@@ -188,7 +188,7 @@ def _no_answer(sample: Sample) -> str:
 
 
 def _marked(context: str, sample: Sample) -> str:
-    """A source with its evidence marked, and what is far from it left out."""
+    """Mark the evidence in a source, and leave out text far from it."""
     places = [
         place
         for span in sample.relevant_spans or ()
@@ -212,5 +212,5 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Text that cannot steer a terminal."""
+    """Replace control characters, which could change the terminal."""
     return "".join(char if char.isprintable() or char.isspace() else "�" for char in text)
