@@ -372,7 +372,7 @@ def test_what_cannot_be_told(tmp_path: Path) -> None:
     write_samples(tmp_path / "a.jsonl", [FULL])
     with pytest.raises(UnknownName, match="unknown format 'deepval': did you mean deepeval"):
         convert(tmp_path / "a.jsonl", tmp_path / "b.json", to="deepval")
-    with pytest.raises(InputError, match="the name does not tell the format"):
+    with pytest.raises(InputError, match="unknown suffix: choose the format"):
         convert(tmp_path / "a.jsonl", tmp_path / "b.doc")
 
 
