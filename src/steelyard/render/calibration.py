@@ -1,4 +1,4 @@
-"""A judge beside people: for the terminal, as Markdown, as JSON."""
+"""Calibration of a judge as text, Markdown and JSON."""
 
 from __future__ import annotations
 

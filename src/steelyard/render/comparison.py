@@ -1,4 +1,4 @@
-"""A comparison for people and for machines: table, Markdown, JSON, JUnit XML, annotations."""
+"""A comparison as text, Markdown, JSON, JUnit XML and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEAD = (
 
 
 TEST = "paired randomisation, for pass or fail the sign test with mid-p"
-"""Where a p comes from, in words."""
+"""The tests behind p."""
 
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -82,7 +82,7 @@ def _part(one: MetricDelta) -> str:
 
 
 def no_room(one: MetricDelta) -> bool:
-    """Whether the metric has no room for a difference so large that these pairs would show it."""
+    """Return whether no difference within the range of the metric would be detectable with these pairs."""
     return one.delta is not None and one.detectable is None
 
 
@@ -94,7 +94,7 @@ def _verdict(one: MetricDelta, alpha: float) -> str:
 
 
 def rule(comparison: Comparison) -> str:
-    """What makes a regression here, in words."""
+    """Describe the rule for a regression in this comparison."""
     sure = f"which is significant (p ≤ {comparison.alpha:g})" if comparison.significant else "even if not significant"
     limits = sorted({one.tolerance for one in comparison.deltas})
     tolerance = f" ({limits[0]:g})" if len(limits) == 1 else ""
@@ -180,7 +180,7 @@ def as_json(comparison: Comparison) -> str:
 
 
 def junit(comparison: Comparison) -> str:
-    """JUnit XML: one test case per metric and slice; a failure names samples, scores and why."""
+    """Return JUnit XML: one test case per metric and slice; a failure lists samples, scores and reasons."""
     cases = [
         f'  <testcase classname="blocker" name={_attribute(line)}><error message={_attribute(line)}/></testcase>'
         for line in comparison.blockers
@@ -230,7 +230,7 @@ def github(comparison: Comparison) -> str:
 
 
 def _command(words: str) -> str:
-    """Text inside a workflow command: what would end the command is encoded."""
+    """Encode characters that would end a workflow command."""
     return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

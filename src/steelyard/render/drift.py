@@ -1,4 +1,4 @@
-"""An anchor set judged twice: what changed, and what moved."""
+"""Result of a drift analysis as text and JSON."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ def write(
     found: Sequence[Rule] | None = None,
     max_failed: float = 0.0,
 ) -> list[Path]:
-    """Write all three into a directory, which is made if need be; the paths written.
+    """Write all three files to a directory, which is created if necessary; return their paths.
 
-    ``found`` are the rules the report was held against, which the page shows first.
+    ``found`` are the checked rules of the gate, which the page shows first.
     """
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Two reports side by side as one HTML page: blockers on top, deltas, flips first, every pair of answers."""
+"""A comparison of two reports as one HTML page: blockers, deltas, and all pairs of answers, flips first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .table import WIDEST, one_line
 
 WORST = 20
 LINE = 150
-"""The length of the line on which a delta is drawn."""
+"""Width of the drawing of a delta, in pixels."""
 
 
 class DeltaBar(NamedTuple):
@@ -58,7 +58,7 @@ class DeltaRow(NamedTuple):
 
 
 class SamplePair(NamedTuple):
-    """One sample before and after, in the list that needs no script."""
+    """One pair of the list for readers without JavaScript."""
 
     id: str
     moved: str
@@ -221,7 +221,7 @@ def _labels(comparison: Comparison, current: Report, baseline: Report) -> list[s
 def _worst(
     comparison: Comparison, current: Report, baseline: Report, pairs: Sequence[tuple[int, int]]
 ) -> list[SamplePair]:
-    """The pairs that lost most over all metrics, flips from pass to fail first."""
+    """Return the pairs with the largest losses over all metrics, flips from pass to fail first."""
     labels = _labels(comparison, current, baseline)
     after = {label: states(current, label) for label in labels}
     before = {label: states(baseline, label) for label in labels}
@@ -251,8 +251,8 @@ def _worst(
         moved = f"{-flips} from pass to fail" if flips else f"largest loss {signed(loss)}"
         one, was = samples[new], earlier[old]
         found.append(
-            SamplePair(current.ids[new], moved, scores, _said(one, "user_input") or "", _said(was, "response"),
-                 _said(one, "response"))
+            SamplePair(current.ids[new], moved, scores, _cut_text(one, "user_input") or "", _cut_text(was, "response"),
+                 _cut_text(one, "response"))
         )  # fmt: skip
     return found
 
@@ -262,7 +262,7 @@ def _cell(report: Report, label: str, row: int, letters: str) -> str:
     return WORDS[letters[row]] if math.isnan(value) else value_text(value)
 
 
-def _said(sample: Sample | None, name: str) -> str | None:
+def _cut_text(sample: Sample | None, name: str) -> str | None:
     text = None if sample is None else getattr(sample, name)
     if not isinstance(text, str):
         return None

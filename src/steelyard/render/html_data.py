@@ -1,7 +1,7 @@
-"""The data of a page: what the grid needs at unique, and the texts in blocks that are unpacked when they are looked at.
+"""The data of a page: columns of the grid, and texts in blocks that are unpacked on demand.
 
-Every block is JSON, deflated and written in base64, one block a line: nothing in it can end the element that holds
-it. A context is kept unique, however many samples and prompts hold it.
+Each block is deflated JSON in base64, one block per line, so that its content cannot close the HTML element around it.
+A context is stored once, even if several samples and prompts contain it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .html_evidence import shaped
 from .table import shown_name
 
 BLOCK = 1 << 18
-"""A block is closed unique it holds so many bytes."""
+"""Size in bytes from which a block is closed."""
 
 LEVEL = 4
 """A third of the time of level 6, and an eighth more bytes."""
@@ -47,7 +47,7 @@ LISTED = 50
 """Retrieved documents listed per sample, beside the relevant ones further down."""
 
 BATCH = 200
-"""Samples whose exchanges are read from the ledger at unique."""
+"""Number of samples with exchanges that are read from the ledger at once."""
 
 PROMPTS = 24 << 20
 """Characters of prompts and replies that a page holds at most; those of the worst samples come first."""
@@ -64,7 +64,7 @@ class PackedBlocks(NamedTuple):
 
 @dataclass
 class UniqueTexts:
-    """Texts by number, each kept unique."""
+    """Numbered texts without duplicates."""
 
     texts: list[str] = field(default_factory=list)
     _known: dict[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class UniqueTexts:
 
 
 def packed(value: object) -> str:
-    """Anything that JSON holds as one line of base64."""
+    """Pack a JSON value as one line of base64."""
     return _packed(_encoded(value))
 
 
@@ -125,7 +125,7 @@ def pack_blocks(items: Iterable[object]) -> PackedBlocks:
 
 
 class PageData(NamedTuple):
-    """What the page holds for its scripts."""
+    """The packed data of a page for its scripts."""
 
     core: str
     texts: str
@@ -135,7 +135,7 @@ class PageData(NamedTuple):
 
 
 def data(report: Report, failures: FailureAnalysis, *, ledger: Path | None = None) -> PageData:
-    """Everything of a report that the page's scripts show."""
+    """Pack all data of a report for the scripts of the page."""
     samples, unique = aligned_samples(report), UniqueTexts()
     merits = mean_quality(report)
     replies, asked = _exchanges(report, samples, unique, worst_first(merits), ledger)
@@ -261,7 +261,7 @@ def verdicts(report: Report) -> str:
 
 
 def mean_quality(report: Report) -> list[float]:
-    """How well each sample did: the mean of its bounded scores, each from 0 (worst) to 1; NaN without any."""
+    """Return the mean of the bounded scores of each sample, each scaled from 0 (worst) to 1; NaN without scores."""
     if not report.ids:
         return []
     parts = []
@@ -380,7 +380,7 @@ def _long_texts(sample: Sample | None) -> list[str]:
 
 
 def _pieces(prompt: str, known: Sequence[str], unique: UniqueTexts) -> list[Json]:
-    """A prompt as its own words and the numbers of the contexts in it, so that these are kept unique."""
+    """Split a prompt into its own text and the numbers of its contexts, so that each context is stored once."""
     pieces: list[Json] = [prompt]
     for text in known:
         cut: list[Json] = []

@@ -32,7 +32,7 @@ def markdown_table(table: Table, *, shown: Callable[[str], str] = escape) -> lis
 
 
 def markdown(report: Report) -> str:
-    """Title, table of estimates, slices, failures and what is undefined, suggested_fixes, provenance."""
+    """Return title, estimates, slices, failure analysis, costs, reasons, suggested fixes and provenance."""
     lines = [f"# {escape(title(report))}", "", *markdown_table(estimates(report))]
     for name, table in slices(report):
         lines += ["", f"## {escape(name)}", "", *markdown_table(table)]

@@ -1,4 +1,4 @@
-"""The shelf as text and as the table in the documentation: generated, so that it cannot drift."""
+"""The list of metrics as text and as the generated table of the documentation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _ours(text: str) -> str:
 
 
 def definition(name: str) -> str:
-    """All that is known of a metric, in each of its ways; of a group, its members."""
+    """Return the full definition of a metric, for each of its kinds; for a group, its members."""
     if name.strip().casefold() in {*GROUPS, *measure_names.GROUPS}:
         return _group(name.strip().casefold())
     found = get_metric(name)

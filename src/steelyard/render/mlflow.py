@@ -1,4 +1,4 @@
-"""A report as a run of MLflow: numbers to plot, parameters to filter by, and the report itself beside them."""
+"""A report as an MLflow run: metrics, parameters, and the report files as artifacts."""
 
 from __future__ import annotations
 

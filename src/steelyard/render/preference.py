@@ -1,4 +1,4 @@
-"""Pairs of systems as a judge saw them: who wins, how sure that is, and what the judge's place is worth."""
+"""Pairwise comparisons of systems as text, Markdown and JSON: win rates, intervals and position bias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything behind one score: the sample, the prompts and replies, the verdicts, the arithmetic."""
+"""Details of one score: sample, prompts and replies, verdicts, arithmetic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .table import one_line
 
 
 def why(report: Report, sample: str, metric: str, *, ledger: Path | None = None) -> str:
-    """The page of one score as text; prompts and replies come from the ledger where it is at hand."""
+    """Return the details of one score as text; prompts and replies come from the ledger, if it is available."""
     label = label_of(report, metric)
     if sample not in report.ids:
         raise UnknownName(f"no sample {sample!r} in the report: {_nearest(sample, report.ids)}")

@@ -1,4 +1,4 @@
-"""The rows that every rendering of a report shows, and how numbers are written."""
+"""Tables of a report that all text formats share, and formats of numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Table(NamedTuple):
 
 
 def number(value: float | None, *, digits: int = 4) -> str:
-    """A value for people: ``–`` where there is none, counts without decimals.
+    """Format a value: ``–`` if it is missing, counts without decimals.
 
     >>> number(0.5), number(None), number(1234.0, digits=0)
     ('0.5000', '–', '1234')
@@ -98,7 +98,7 @@ def slices(report: Report) -> list[tuple[str, Table]]:
 
 
 def facts(report: Report) -> list[tuple[str, str]]:
-    """Provenance in pairs: what was weighed, by whom, how."""
+    """Return the provenance as pairs: system, dataset, judge, embedder, policy, intervals, versions, usage."""
     pairs = [
         ("system", report.system),
         ("dataset", " ".join(filter(None, [report.dataset.name, report.dataset.version or ""]))),
@@ -125,7 +125,7 @@ def _plain(value: object) -> str:
 
 
 def suggested_fixes(report: Report, *, below: float = 0.5) -> list[str]:
-    """The first thing to do about metrics whose pooled value is low."""
+    """Return the suggested fixes for metrics with a low pooled value."""
     return [
         f"{label} is {number(one.value, digits=2)}: {note.remedy}"
         for label, one in report.estimates.items()
@@ -135,12 +135,12 @@ def suggested_fixes(report: Report, *, below: float = 0.5) -> list[str]:
 
 
 def failures(report: Report, *, most: int = 5) -> list[str]:
-    """The reasons of failed cells, most frequent first, each with its first sample."""
+    """Return the reasons of failed scores, most frequent first, each with its first sample."""
     return _reasons(report, "failed", {label: one.failed for label, one in report.columns.items()}, most)
 
 
 def undefined(report: Report, *, most: int = 5) -> list[str]:
-    """The reasons of undefined cells, as for failures."""
+    """Return the reasons of undefined scores, as for failures."""
     return _reasons(report, "undefined", {label: one.undefined for label, one in report.columns.items()}, most)
 
 
@@ -158,7 +158,7 @@ def _reasons(report: Report, what: str, columns: Mapping[str, Mapping[int, str]]
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal a text takes: wide characters take two, combining marks none."""
+    """Return the width of a text in terminal columns: two for wide characters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(
@@ -167,7 +167,7 @@ def width(text: str) -> int:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    r"""Text that stays on its line of a terminal: control characters are written out; cut where it is longer than most.
+    r"""Make a text safe for one line of a terminal: control characters are escaped, and a text beyond ``most`` is cut.
 
     >>> print(one_line("a\nb\x1b[2J"), one_line("abcdef", 4))
     a\nb\x1b[2J abc…
@@ -177,7 +177,7 @@ def one_line(text: str, most: int | None = None) -> str:
 
 
 def aligned(table: Table) -> list[str]:
-    """The table as lines of text with a rule below the head."""
+    """Format a table as aligned lines of text with a rule below the head."""
     lines: Sequence[tuple[str, ...]] = [table.head, *(tuple(map(one_line, row)) for row in table.rows)]
     widths = [max(width(line[at]) for line in lines) for at in range(len(table.head))]
 

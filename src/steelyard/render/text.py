@@ -10,7 +10,7 @@ from .table import aligned, estimates, facts, failures, one_line, slices, sugges
 
 
 def text(report: Report, *, scale: float = 1.0) -> str:
-    """Title, table of estimates, slices, failures and what is undefined, suggested_fixes, provenance."""
+    """Return title, estimates, slices, failure analysis, costs, reasons, suggested fixes and provenance."""
     lines = [title(report), "", *aligned(estimates(report, scale=scale))]
     for name, table in slices(report):
         lines += ["", name, *aligned(table)]
@@ -35,7 +35,7 @@ def text(report: Report, *, scale: float = 1.0) -> str:
 
 
 def title(report: Report) -> str:
-    """What was weighed and how much of it."""
+    """Return the title of a report: system, dataset and number of samples."""
     of = ("query", "queries") if report.kind == "ranking" else ("sample", "samples")
     name = " · ".join(filter(None, [report.system, report.dataset.name]))
     return f"{name + ' · ' if name else ''}{pluralize(report.n_samples, *of)}"

@@ -1,4 +1,4 @@
-"""What trec_eval would print of a table of rankings."""
+"""Results of rankings in the output format of trec_eval."""
 
 from __future__ import annotations
 
