@@ -161,7 +161,7 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
         (["eval", "rows.jsonl", "-m", "judged.faithfulness"], "needs a judge"),
         (["eval", "rows.jsonl", "-m", "em", "--by", "kind"], "no sample has the tag 'kind' (tags here: question_type)"),
         (["eval", "rows.jsonl", "-m", "ndcg@0"], "the cut-off must be at least 1"),
-        (["rank", "qrels", "run", "-m", "exact_match"], "no ranking metric"),
+        (["rank", "qrels", "run", "-m", "exact_match"], "not a ranking metric"),
         (["rank", "qrels"], "Missing argument"),
         (["rank", "qrels", "run", "--ties", "random"], "ties='random'"),
         (["show", "absent.json"], "absent.json"),

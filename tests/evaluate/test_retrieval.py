@@ -61,7 +61,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_retriever_shape(shape: str) -> None:
-    """Each shape gives the same report; queries without text or positive judgement are skipped and said."""
+    """Each shape gives the same report; queries without text or a relevant document are skipped with a warning."""
     report = evaluate_retrieval(SHAPES[shape], QRELS, QUERIES, k_values=(1, 3))
     assert report.n_queries == 2
     assert report.metrics["recall@3"] == 0.5
@@ -69,7 +69,7 @@ def test_every_retriever_shape(shape: str) -> None:
     assert report.metrics["mrr@3"] == 0.5
     assert report.per_query["q2"]["ndcg@3"] == 0.0
     assert report.k_values == (1, 3)
-    assert "2 queries without text or without a positive judgement were skipped" in report.warnings
+    assert "2 queries without text or without a relevant document were skipped" in report.warnings
 
 
 def test_chunks_count_as_their_document_at_the_best_rank() -> None:
@@ -107,14 +107,14 @@ def test_primary_is_ndcg_at_ten() -> None:
     assert evaluate_retrieval(lambda q, k: ["d1"], {"q": {"d1": 1}}, {"q": "t"}, k_values=(5,)).primary is None
 
 
-def test_what_cannot_be_weighed() -> None:
+def test_what_cannot_be_scored() -> None:
     """Unknown metric and nothing scorable are ValueErrors with choices or reasons; no retriever is a TypeError."""
     ok = {"q": {"d": 1}}
     with pytest.raises(ValueError, match="did you mean ndcg"):
         evaluate_retrieval(lambda q, k: [], ok, {"q": "t"}, metrics=("ndgc",))
-    with pytest.raises(ValueError, match="no ranking metric"):
+    with pytest.raises(ValueError, match="not a ranking metric"):
         evaluate_retrieval(lambda q, k: [], ok, {"q": "t"}, metrics=("exact_match",))
-    with pytest.raises(ValueError, match="no query has both text and a positive judgement"):
+    with pytest.raises(ValueError, match="no query has both text and a relevant document"):
         evaluate_retrieval(lambda q, k: [], {"q": {"d": 0}}, {"q": "t"})
     with pytest.raises(ValueError, match=r"share no id \(qrels: q; queries: p\)"):
         evaluate_retrieval(lambda q, k: [], ok, {"p": "t"})
@@ -151,7 +151,7 @@ def test_missing_and_ignored_queries_are_named() -> None:
     report = evaluate_run(run, qrels, ["map"])
     assert (report.metrics["map"], report.coverage["map"]) == (0.5, 2)
     assert any("1 judged query is not in the run and scores 0: q2" in line for line in report.warnings)
-    assert any("1 query of the run has no judgements and is ignored: q9" in line for line in report.warnings)
+    assert any("1 query of the run is not in the qrels and is ignored: q9" in line for line in report.warnings)
     assert evaluate_run(run, qrels, ["map"], missing="skip").metrics["map"] == 1.0
 
 

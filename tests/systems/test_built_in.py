@@ -170,7 +170,7 @@ def test_an_empty_corpus_is_an_error() -> None:
     [
         (lambda: BM25(["a text"]), "a corpus is texts by id, not list"),
         (lambda: BM25({"d1": 5}), "document 'd1' is no text but int"),
-        (lambda: Hybrid(BM25({"d1": "word"})), "a hybrid is made of a list of retrievers, not of BM25"),
+        (lambda: Hybrid(BM25({"d1": "word"})), "a hybrid needs a list of retrievers, not BM25"),
     ],
 )
 def test_what_built_in_systems_are_not_made_of(make: Callable[[], object], words: str) -> None:

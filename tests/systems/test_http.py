@@ -93,7 +93,7 @@ def test_get() -> None:
         ((302, b""), "rejected", "HTTP 302"),
         ((200, b"<html>"), "bad_output", "the reply is not JSON: <html>"),
         ((200, {"data": {}}), "bad_output", "no data.text in the reply"),
-        ((200, {"data": {"text": "a", "ids": "d1", "texts": ["a", "b"]}}), "bad_output", "not of one length"),
+        ((200, {"data": {"text": "a", "ids": "d1", "texts": ["a", "b"]}}), "bad_output", "have different lengths"),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_named(reply: tuple[int, Any], kind: str, words: str) -> None:

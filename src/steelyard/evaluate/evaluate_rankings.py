@@ -1,4 +1,4 @@
-"""Weigh rankings: a run or a retriever in, a report out."""
+"""Score rankings: a run or a retriever in, a report out."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ def evaluate_run(
     name: str = "",
     threads: int | None = None,
 ) -> Report:
-    """Measure a run against judgements.
+    """Score a run against qrels.
 
-    ``run`` and ``qrels`` are paths, mappings ``{query: {document: number}}`` or DataFrames. A judged query that the
-    run lacks scores 0 (``missing="zero"``) and is named; a query with nothing relevant is undefined. Under
-    ``compat="trec_eval"`` every value is what trec_eval 9.0.8 prints. ``by`` is ``{tag: {query: value}}``.
-    A large file is read by several ``threads``, by default one a processor; no number depends on them.
+    ``run`` and ``qrels`` are paths, mappings ``{query: {document: number}}`` or DataFrames. A judged query that is
+    not in the run scores 0 (``missing="zero"``), with a warning; a query without relevant documents is undefined. With
+    ``compat="trec_eval"`` every value equals the output of trec_eval 9.0.8. ``by`` is ``{tag: {query: value}}``.
+    A large file is read by several ``threads``, by default one for each processor; results do not depend on them.
 
-    Raises InputError for bad input, with file and line, and for metrics that are unknown or no ranking metrics.
+    Raises InputError for bad input, with file and line, and for a metric that is unknown or not a ranking metric.
 
     >>> report = evaluate_run({"q1": {"d1": 2.0, "d2": 1.0}}, {"q1": {"d2": 1}}, ["mrr", "recall@1", "ndcg@10"])
     >>> report.metrics["mrr"], report.metrics["recall@1"], round(report.metrics["ndcg@10"], 4)
     (0.5, 0.0, 0.6309)
     """
     started = time.time()
-    asked = ranking_metrics(metrics)
+    requested = ranking_metrics(metrics)
     rankings = load_rankings(
         run,
         qrels,
@@ -90,7 +90,7 @@ def evaluate_run(
     )
     report = report_of(
         rankings,
-        asked,
+        requested,
         dataset=Path(fspath(qrels)).name if isinstance(qrels, str | PathLike) else "",
         by=by,
         cluster=cluster,
@@ -104,7 +104,7 @@ def evaluate_run(
 
 def report_of(
     rankings: Rankings,
-    asked: Sequence[RequestedMetric],
+    requested: Sequence[RequestedMetric],
     *,
     dataset: str,
     by: Tags | None = None,
@@ -112,8 +112,8 @@ def report_of(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Report:
-    """The report of rankings that are joined with their judgements."""
-    report = score_rankings(rankings, asked)
+    """The report of rankings that are joined with their qrels."""
+    report = score_rankings(rankings, requested)
     report.dataset = DatasetNote(name=dataset, digest=_digest(rankings))
     if by:
         report.samples = [
@@ -137,17 +137,17 @@ def evaluate_retrieval(
     seed: int = 0,
     name: str = "",
 ) -> Report:
-    """Ask a retriever every judged query and measure what it finds.
+    """Call a retriever with every judged query and score its results.
 
     ``qrels`` are ``{query: {document: grade}}`` and ``queries`` the texts by the same ids; a ``Dataset`` holds both.
 
-    ``retriever`` has ``.search(query, limit=)`` or ``.retrieve(query, k)``, or is a callable; it gives ids,
+    ``retriever`` has ``.search(query, limit=)`` or ``.retrieve(query, k)``, or is a callable; it returns ids,
     ``(id, score)`` pairs, hits with ``source_id`` or mappings, best first. Chunks count as their source document, at
-    its best rank. Queries without text or without a positive judgement are skipped. ``metrics`` are measured at
-    every k of ``k_values``; ``limit`` documents are asked for, by default the largest k.
+    its best rank. Queries without text or without a relevant document are skipped. ``metrics`` are computed at
+    every k of ``k_values``; ``limit`` is the number of requested documents, by default the largest k.
 
-    Raises TypeError for what is no retriever, ValueError for an unknown metric or if nothing can be scored; what
-    the retriever raises goes to the caller, with the query named in a note.
+    Raises TypeError for an object that is no retriever, ValueError for an unknown metric or if nothing can be scored.
+    An exception of the retriever is raised to the caller, with the query in a note.
 
     >>> qrels, queries = {"q1": {"d1": 1}}, {"q1": "Which?"}
     >>> report = evaluate_retrieval(
@@ -161,8 +161,8 @@ def evaluate_retrieval(
     started = time.time()
     if not k_values or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in k_values):
         raise InputError(f"k_values={k_values!r}: expected whole numbers of at least 1")
-    asked = ranking_metrics(_at_every_k(metrics, k_values))
-    judged, texts = _asked(qrels, queries)
+    requested = ranking_metrics(_at_every_k(metrics, k_values))
+    judged, texts = _qrels_and_texts(qrels, queries)
     depth = max(k_values) if limit is None else limit
     if depth < 1:
         raise InputError(f"limit={limit}: must be at least 1")
@@ -172,14 +172,14 @@ def evaluate_retrieval(
         if (texts.get(query) or "").strip() and any(grade > 0 for grade in grades.values())
     }
     if not scorable:
-        raise InputError(_why_nothing(judged, texts))
+        raise InputError(_reason_for_no_scores(judged, texts))
     from ..systems.adapters import name_of
     from ..systems.collect import retrieve_ids
 
     retrieved = retrieve_ids(retriever, {query: texts[query] for query in scorable}, depth)
     run = {query: {doc: float(len(ids) - rank) for rank, doc in enumerate(ids)} for query, ids in retrieved.ids.items()}
     rankings = load_rankings(run, scorable, ties="given")
-    report = score_rankings(rankings, asked)
+    report = score_rankings(rankings, requested)
     report.system = name or name_of(retriever)
     report.k_values = tuple(k_values)
     report.dataset = DatasetNote(digest=_digest(rankings))
@@ -191,7 +191,7 @@ def evaluate_retrieval(
         repeated = wording.pluralize(retrieved.repeated, "repeated document")
         report.warnings.append(f"{repeated} in the results: each counts once, at its best rank")
     if left_out := len(judged) - len(scorable):
-        skipped = "without text or without a positive judgement"
+        skipped = "without text or without a relevant document"
         report.warnings.append(
             wording.pluralize(left_out, f"query {skipped} was skipped", f"queries {skipped} were skipped")
         )
@@ -215,17 +215,17 @@ def aevaluate_retrieval(*args: object, **options: object) -> Awaitable[Report]:
 
 
 def ranking_metrics(metrics: Iterable[str | Metric]) -> list[RequestedMetric]:
-    """The ranking metrics of a list of names; anything else on it is an InputError."""
-    asked = requested_metrics(metrics)
-    if not asked:
-        raise InputError("no metrics asked for")
-    for one in asked:
+    """The ranking metrics of a list of names; InputError for any other metric."""
+    requested = requested_metrics(metrics)
+    if not requested:
+        raise InputError("no metrics requested")
+    for one in requested:
         if one.metric.kind != "ranking":
-            raise InputError(f"{one.label} is no ranking metric; `steelyard eval` weighs answers")
-    return asked
+            raise InputError(f"{one.label} is not a ranking metric; use `steelyard eval` for metrics of answers")
+    return requested
 
 
-def score_rankings(rankings: Rankings, asked: Sequence[RequestedMetric]) -> Report:
+def score_rankings(rankings: Rankings, requested: Sequence[RequestedMetric]) -> Report:
     """A report with a column per metric, not yet pooled."""
     policy = rankings.policy
     report = Report(kind="ranking", ids=list(rankings.queries), versions=versions())
@@ -240,7 +240,7 @@ def score_rankings(rankings: Rankings, asked: Sequence[RequestedMetric]) -> Repo
         "judged_only": policy.judged_only,
         "depth": policy.depth,
     }
-    for label, metric in asked:
+    for label, metric in requested:
         values = np.asarray(metric.rule(rankings, **metric.params), dtype=np.float64)
         report.columns[label] = Column.of(rankings.settle(values), NOTHING_RELEVANT)
         report.notes[label] = MetricNote(
@@ -264,7 +264,7 @@ def _warnings(rankings: Rankings) -> list[str]:
         many = f"judged queries are not in the run and {'score 0' if zero else 'are left out'}"
         lines.append(f"{wording.pluralize(len(counts.missing), one, many)}: {_some(counts.missing)}")
     if counts.ignored:
-        one, many = "query of the run has no judgements and is", "queries of the run have no judgements and are"
+        one, many = "query of the run is not in the qrels and is", "queries of the run are not in the qrels and are"
         lines.append(f"{wording.pluralize(len(counts.ignored), one, many)} ignored: {_some(counts.ignored)}")
     if counts.tied:
         order = "the order given" if rankings.policy.ties == "given" else "document id, descending"
@@ -285,7 +285,7 @@ def _some(ids: Sequence[str], most: int = 5) -> str:
 
 
 def _digest(rankings: Rankings) -> str:
-    """A hash of the judgements that were used: which queries, and their grades."""
+    """A hash of the qrels in use: the queries and their grades."""
     digest = blake2b(digest_size=12)
     digest.update("\0".join(rankings.queries).encode("utf-8", "surrogatepass"))
     digest.update(rankings.judged_starts.astype("<i8").tobytes())
@@ -293,8 +293,8 @@ def _digest(rankings: Rankings) -> str:
     return digest.hexdigest()
 
 
-def _asked(qrels: Qrels | Dataset, queries: Mapping[str, str] | None) -> tuple[Qrels, Mapping[str, str]]:
-    """Judgements and texts of queries, which a Dataset holds both."""
+def _qrels_and_texts(qrels: Qrels | Dataset, queries: Mapping[str, str] | None) -> tuple[Qrels, Mapping[str, str]]:
+    """The qrels and the texts of queries; a Dataset has both."""
     from ..datasets.dataset import Dataset
 
     if isinstance(qrels, Dataset):
@@ -310,7 +310,7 @@ def _asked(qrels: Qrels | Dataset, queries: Mapping[str, str] | None) -> tuple[Q
 
 
 def _at_every_k(metrics: Iterable[str], k_values: Sequence[int]) -> list[str]:
-    """``ndcg`` at every k; a name with its own cut-off stands as it is."""
+    """``ndcg`` at every k; a name with its own cut-off stays unchanged."""
     wanted = []
     for text in [metrics] if isinstance(metrics, str) else metrics:
         base, params = metric_names.parse(text)
@@ -322,7 +322,7 @@ def _at_every_k(metrics: Iterable[str], k_values: Sequence[int]) -> list[str]:
     return wanted
 
 
-def _why_nothing(qrels: Qrels, queries: Mapping[str, str]) -> str:
+def _reason_for_no_scores(qrels: Qrels, queries: Mapping[str, str]) -> str:
     if not qrels:
         return "nothing to score: the qrels are empty"
     if not set(qrels) & set(queries):
@@ -330,4 +330,4 @@ def _why_nothing(qrels: Qrels, queries: Mapping[str, str]) -> str:
             "nothing to score: qrels and queries share no id"
             f" (qrels: {_some(list(qrels), 3)}; queries: {_some(list(queries), 3)})"
         )
-    return "nothing to score: no query has both text and a positive judgement"
+    return "nothing to score: no query has both text and a relevant document"

@@ -1,9 +1,8 @@
-"""How much of a number is the order of ties? The worst, the expected and the best value over all orders of documents
-with equal scores.
+"""Tie bounds: the worst, the expected and the best value of a metric over all orders of documents with equal scores.
 
-Only the order *within* a level of equal scores is free, so no order is ever tried. The best one has the judged
-documents of a level first, highest grade first; the worst has them last, lowest first: every measure listed here
-never falls when a better document moves up. The expected value, if ties fell at random, is by formula (McSherry and
+Only the order *within* a level of equal scores is free, so no orders are enumerated. The best order has the judged
+documents of a level first, highest grade first; the worst order has them last, lowest grade first: each measure listed
+here never falls when a better document moves up. The expected value over random orders is a formula (McSherry and
 Najork 2008): a level of n documents with r relevant ones is a draw without replacement.
 """
 
@@ -47,11 +46,11 @@ if TYPE_CHECKING:
     Table: TypeAlias = "pl.DataFrame | pd.DataFrame"
 
 MOVED = 1e-9
-"""A query whose worst and best value lie no further apart does not depend on the order."""
+"""A query does not depend on the order if the difference of its best and worst value is at most this."""
 
 
 class TieBounds(Struct, frozen=True):
-    """The value of one query or of all: as ties are broken, and over all orders; None where that is not known."""
+    """The value of one query or of all: with ties as broken in the run, and over all orders; None if not known."""
 
     value: float | None
     worst: float | None
@@ -86,7 +85,7 @@ def tied_orders(
     """The worst, expected and best value of every metric over the orders of tied documents.
 
     Worst and best are known for the measures of ``ORDERED`` and ``UNORDERED``, expected values for those of
-    ``EXPECTED`` and ``UNORDERED``; others are None. The pooled worst is that of all queries at their worst.
+    ``EXPECTED`` and ``UNORDERED``; others are None. The pooled worst value pools the worst value of each query.
 
     >>> [found] = tied_orders({"q": {"a": 1.0, "b": 1.0, "c": 1.0}}, {"q": {"b": 1}}, ["mrr"])
     >>> round(found.pooled.worst, 4), round(found.pooled.expected, 4), found.pooled.best
@@ -108,15 +107,15 @@ def tied_orders(
 
 
 def of_rankings(rankings: Rankings, asked: Iterable[RequestedMetric], *, system: str = "") -> list[TiedOrders]:
-    """The same for rankings that are joined already, whole: a cut or a removal takes documents out of their level."""
+    """Like ``tied_orders`` for joined rankings, which must be whole: a cut takes documents out of their level."""
     policy = rankings.policy
     if policy.depth is not None or policy.judged_only or policy.drop_self:
-        raise InputError("orders of ties are those of whole rankings: leave depth, judged_only and drop_self out")
-    worst, best = arranged(rankings, best=False), arranged(rankings, best=True)
+        raise InputError("tie bounds need whole rankings: remove depth, judged_only and drop_self")
+    worst, best = reordered(rankings, best=False), reordered(rankings, best=True)
     return [_of_metric(one, system, rankings, worst, best) for one in asked]
 
 
-def arranged(rankings: Rankings, *, best: bool) -> Rankings:
+def reordered(rankings: Rankings, *, best: bool) -> Rankings:
     """The rankings with the documents of every level in their best or in their worst order."""
     levels = _Levels(rankings)
     order = np.lexsort((-rankings.grades if best else rankings.grades, levels.of_hit))
@@ -150,7 +149,7 @@ def _of_metric(one: RequestedMetric, system: str, rankings: Rankings, worst: Ran
 
 
 class _Levels:
-    """The levels of equal scores that hold judged documents, query by query, from the top."""
+    """The levels of equal scores with judged documents, query by query, from the top."""
 
     def __init__(self, rankings: Rankings) -> None:
         query, firsts = rankings.query, rankings.level_firsts
@@ -177,7 +176,7 @@ class _Levels:
         return sum_by(self.of_hit, values, len(self.starts))
 
     def reciprocals(self, inside: IntArray) -> FloatArray:
-        """The sum of 1 / rank over the first places of each level."""
+        """The sum of 1 / rank over the first ``inside`` ranks of each level."""
         found: FloatArray = self.harmonic[self.above + inside] - self.harmonic[self.above]
         return found
 
@@ -322,7 +321,7 @@ UNORDERED = (
     "set_p", "set_recall", "set_f", "set_map", "set_relative_p",
     "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret", "utility",
 )  # fmt: skip
-"""Measures of what was retrieved, in whatever order."""
+"""Measures of the set of retrieved documents, which do not depend on the order."""
 
 
 def _expected(metric: Metric, rankings: Rankings, given: FloatArray) -> FloatArray | None:

@@ -14,7 +14,7 @@ from .chunks import ChunkedCorpus, Results
 
 
 def library() -> ModuleType:
-    """The library that BM25 is computed with, or MissingExtra."""
+    """Import the library that computes BM25; MissingExtra if it is not installed."""
     try:
         return import_module("bm25s")
     except ImportError:
@@ -22,12 +22,12 @@ def library() -> ModuleType:
 
 
 class BM25:
-    """A retriever: ``search(query, limit)`` gives ``(id, score)`` pairs, best first.
+    """A retriever: ``search(query, limit)`` returns ``(id, score)`` pairs, best first.
 
     Robertson and Zaragoza 2009, in the form of Lucene: idf = ln(1 + (N - n + 0.5) / (n + 0.5)), term frequencies
     saturated by ``k1`` and normalised by length with ``b``. Terms are stemmed content words; without ``language`` the
-    script of a word decides on its stemmer. Documents that share no term with the query are not returned. With
-    ``chunk`` the corpus is cut into chunks of that many characters, and the results are hits that know their place.
+    script of a word selects its stemmer. Documents that share no term with the query are not returned. With
+    ``chunk`` the corpus is split into chunks of that many characters, and the results are hits with their offsets.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class BM25:
         return self._passages.results(best, scores[best].tolist())
 
     def retrieve(self, query: str, k: int) -> Results:
-        """``search`` under its other name."""
+        """The same as ``search``."""
         return self.search(query, k)
 
     def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol

@@ -1,8 +1,8 @@
-"""Calling what is weighed, many times: places, deadlines, retries. It knows no system, only a function.
+"""Call a function on many inputs with parallel workers, a deadline and retries.
 
-Rules of this file: what a call raises is its result, never the run's end. A call that exceeds its deadline is given
-up: its thread is left behind, since a thread cannot be stopped, and its place is free again. With one place and no
-deadline, calls are made in the caller's own thread, so that objects which belong to a thread work.
+An exception of a call is recorded as its result and does not end the run. A call that exceeds its deadline is
+abandoned: its thread goes on, since a thread cannot be stopped, and its slot is free again. With one worker and no
+deadline, calls are made in the thread of the caller, so that objects which must stay in one thread work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 
 
 class CallResult(NamedTuple, Generic[Out]):
-    """What became of one input: a result or an error, the seconds of the last attempt, and how many there were."""
+    """The result or the error of one input, the seconds of the last attempt, and the number of attempts."""
 
     at: int
     result: Out | None
@@ -35,14 +35,14 @@ class CallResult(NamedTuple, Generic[Out]):
 
 
 class CallPolicy(NamedTuple):
-    """How many calls at once, how long each may take, and how often a failed one is made again."""
+    """The number of parallel calls, the deadline of a call in seconds, and the number of retries."""
 
     workers: int = 1
     deadline: float | None = None
     retries: int = 0
 
     def checked(self) -> CallPolicy:
-        """Itself, or InputError."""
+        """The policy itself; InputError for an invalid value."""
         if not isinstance(self.workers, int) or self.workers < 1:
             raise InputError(f"workers must be at least 1, not {self.workers!r}")
         if self.deadline is not None and not (isinstance(self.deadline, int | float) and self.deadline > 0):
@@ -53,25 +53,23 @@ class CallPolicy(NamedTuple):
 
 
 PLAIN = CallPolicy()
-"""One after the other, however long it takes, once."""
+"""One call after the other, without a deadline or retries."""
 
 
-def call_all(
-    inputs: Sequence[In], call: Callable[[In], Out], patience: CallPolicy = PLAIN
-) -> Iterator[CallResult[Out]]:
-    """Call a function on every input; results as they come, in no particular order.
+def call_all(inputs: Sequence[In], call: Callable[[In], Out], policy: CallPolicy = PLAIN) -> Iterator[CallResult[Out]]:
+    """Call a function on every input; results in the order in which calls end.
 
-    An awaitable result is awaited. AskFailed of a kind that no retry can mend (``rejected``, ``unauthorized``, …) is
-    not retried.
+    An awaitable result is awaited. AskFailed of a permanent kind (``rejected``, ``unauthorized``, …) is not
+    retried.
 
     >>> [(one.result, one.error) for one in call_all([1, 2], lambda n: n * 2)]
     [(2, None), (4, None)]
     """
-    patience = patience.checked()
-    if patience.workers == 1 and patience.deadline is None:
-        yield from _in_turn(inputs, call, patience.retries)
+    policy = policy.checked()
+    if policy.workers == 1 and policy.deadline is None:
+        yield from _in_turn(inputs, call, policy.retries)
     else:
-        yield from _Crew(inputs, call, patience).results()
+        yield from _WorkerPool(inputs, call, policy).results()
 
 
 FINAL = frozenset(
@@ -79,8 +77,8 @@ FINAL = frozenset(
 )
 
 
-def _again(error: Exception, attempts: int, retries: int) -> float | None:
-    """Seconds to wait before the next attempt; None where there is none."""
+def _retry_pause(error: Exception, attempts: int, retries: int) -> float | None:
+    """Seconds until the next attempt; None if there is none."""
     if attempts > retries or (isinstance(error, AskFailed) and error.kind in FINAL):
         return None
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempts - 1))
@@ -98,10 +96,10 @@ def _in_turn(inputs: Sequence[In], call: Callable[[In], Out], retries: int) -> I
                 result = call(one)
                 if inspect.isawaitable(result):
                     result = wait(result)  # type: ignore[assignment]
-            except Exception as error:  # noqa: BLE001 - whatever a system raises is its result
-                again = _again(error, attempts, retries)
-                if again is not None:
-                    pause = again
+            except Exception as error:  # noqa: BLE001 - an exception of a system is its result
+                next_pause = _retry_pause(error, attempts, retries)
+                if next_pause is not None:
+                    pause = next_pause
                     continue
                 yield CallResult(at, None, error, time.perf_counter() - started, attempts)
             else:
@@ -110,11 +108,11 @@ def _in_turn(inputs: Sequence[In], call: Callable[[In], Out], retries: int) -> I
 
 
 class _Attempt(Generic[Out]):
-    """One call on its way, in a thread of its own."""
+    """One running call, in a thread of its own."""
 
     def __init__(self, at: int, number: int) -> None:
         self.at, self.number, self.started = at, number, time.perf_counter()
-        self.given_up = False
+        self.abandoned = False
         self.result: Out | None = None
         self.error: Exception | None = None
         self.seconds = 0.0
@@ -128,31 +126,31 @@ class _Attempt(Generic[Out]):
             if inspect.isawaitable(result):
                 future = begin(result)
                 self._cancel = future.cancel
-                if self.given_up:
+                if self.abandoned:
                     future.cancel()
                 result = future.result()  # type: ignore[assignment]
         except Exception as raised:  # noqa: BLE001 - as above
             error = raised
-        except BaseException as raised:  # noqa: BLE001 - SystemExit in a system must not end a thread unheard
+        except BaseException as raised:  # noqa: BLE001 - SystemExit in a system must be recorded
             error = RuntimeError(f"{type(raised).__name__}: {raised}")
         with self._lock:
-            if not self.given_up:
+            if not self.abandoned:
                 self.result, self.error, self.seconds = result, error, time.perf_counter() - self.started
         done.put(self)
 
-    def give_up(self, deadline: float) -> None:
+    def abandon(self, deadline: float) -> None:
         with self._lock:
-            self.given_up, self.seconds = True, deadline
+            self.abandoned, self.seconds = True, deadline
             self.error = AskFailed("timeout", f"no result within {deadline:g} s")
         if self._cancel is not None:
             self._cancel()
 
 
-class _Crew(Generic[In, Out]):
-    """Threads that call, watched by the caller's own."""
+class _WorkerPool(Generic[In, Out]):
+    """Threads that make calls, supervised by the thread of the caller."""
 
-    def __init__(self, inputs: Sequence[In], call: Callable[[In], Out], patience: CallPolicy) -> None:
-        self.inputs, self.call, self.patience = inputs, call, patience
+    def __init__(self, inputs: Sequence[In], call: Callable[[In], Out], policy: CallPolicy) -> None:
+        self.inputs, self.call, self.policy = inputs, call, policy
         self.done: SimpleQueue[_Attempt[Out]] = SimpleQueue()
         self.fresh = iter(range(len(inputs)))
         self.later: list[tuple[float, int, int]] = []
@@ -161,7 +159,7 @@ class _Crew(Generic[In, Out]):
     def results(self) -> Iterator[CallResult[Out]]:
         more = True
         while more or self.live or self.later:
-            while more and len(self.live) < self.patience.workers:
+            while more and len(self.live) < self.policy.workers:
                 at = next(self.fresh, None)
                 if at is None:
                     more = False
@@ -171,7 +169,7 @@ class _Crew(Generic[In, Out]):
             for attempt in self._ended() if self.live or self.later else ():
                 error = attempt.error
                 if error is not None:
-                    pause = _again(error, attempt.number, self.patience.retries)
+                    pause = _retry_pause(error, attempt.number, self.policy.retries)
                     if pause is not None:
                         heappush(self.later, (time.perf_counter() + pause, attempt.at, attempt.number + 1))
                         continue
@@ -187,28 +185,28 @@ class _Crew(Generic[In, Out]):
         thread.start()
 
     def _begin_again(self) -> None:
-        while self.later and len(self.live) < self.patience.workers and self.later[0][0] <= time.perf_counter():
+        while self.later and len(self.live) < self.policy.workers and self.later[0][0] <= time.perf_counter():
             _, at, number = heappop(self.later)
             self._begin(at, number)
 
     def _ended(self) -> list[_Attempt[Out]]:
-        """The attempts that ended, or were given up; waits until there is one, or something else to do."""
+        """The attempts that ended or were abandoned; waits for one, or until a call can be started."""
         try:
-            found = [self.done.get(timeout=self._until_something())]
+            found = [self.done.get(timeout=self._seconds_to_wait())]
         except Empty:
             found = []
-        ended = [one for one in found if not one.given_up and self.live.pop(one.at, None) is not None]
-        deadline = self.patience.deadline
+        ended = [one for one in found if not one.abandoned and self.live.pop(one.at, None) is not None]
+        deadline = self.policy.deadline
         if deadline is not None:
             now = time.perf_counter()
             for one in [one for one in self.live.values() if now - one.started > deadline]:
-                one.give_up(deadline)
+                one.abandon(deadline)
                 ended.append(self.live.pop(one.at))
         return ended
 
-    def _until_something(self) -> float | None:
-        """Seconds until a deadline passes or a pause ends; None where only a result can come."""
-        moments = [when for when, _, _ in self.later[:1] if len(self.live) < self.patience.workers]
-        if self.patience.deadline is not None:
-            moments += [one.started + self.patience.deadline for one in self.live.values()]
+    def _seconds_to_wait(self) -> float | None:
+        """Seconds until the next deadline or the end of a pause; None to wait for a result only."""
+        moments = [when for when, _, _ in self.later[:1] if len(self.live) < self.policy.workers]
+        if self.policy.deadline is not None:
+            moments += [one.started + self.policy.deadline for one in self.live.values()]
         return max(0.0, min(moments) - time.perf_counter()) + 0.001 if moments else None

@@ -1,4 +1,4 @@
-"""A corpus as what a retriever indexes: whole documents, or chunks that know their place in their document."""
+"""The passages of a corpus for an index: whole documents, or chunks with their offsets in the document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.errors import InputError, WrongType
 from .hits import Hit
 
 Results: TypeAlias = list[tuple[str, float]] | list[Hit]
-"""What the retrievers here give: (id, score) pairs for documents, hits for chunks."""
+"""The results of built-in retrievers: (id, score) pairs for documents, hits for chunks."""
 
 
 class Chunk(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Chunk(Struct, frozen=True):
 
 
 def cut(text: str, size: int, overlap: int = 0) -> list[tuple[int, int]]:
-    """Where to cut a text into chunks of at most ``size`` characters, at white space where there is some.
+    """The offsets of chunks of at most ``size`` characters, which end at white space if there is any.
 
     A chunk is at least half of ``size`` unless it is the last. Chunks overlap by ``overlap`` characters at most, and
     begin with a word.
@@ -35,18 +35,18 @@ def cut(text: str, size: int, overlap: int = 0) -> list[tuple[int, int]]:
     """
     if size < 1 or not 0 <= overlap < size:
         raise InputError(f"chunks of {size} characters that overlap by {overlap} (expected 0 <= overlap < size)")
-    places, start = [], _skip_space(text, 0)
+    offsets, start = [], _skip_space(text, 0)
     while start < len(text):
         end = min(len(text), start + size)
         if end < len(text) and not text[end].isspace():
             space = next((at for at in range(end, start + size // 2, -1) if text[at - 1].isspace()), end)
             end = space
         stop = len(text[start:end].rstrip()) + start
-        places.append((start, stop))
+        offsets.append((start, stop))
         if end >= len(text.rstrip()):
             break
         start = _skip_space(text, _word_start(text, max(start + 1, end - overlap), end) if overlap else end)
-    return places
+    return offsets
 
 
 def _skip_space(text: str, at: int) -> int:
@@ -56,14 +56,14 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _word_start(text: str, at: int, end: int) -> int:
-    """The first word that begins at ``at`` or after; ``end`` where none does before it."""
+    """The start of the first word at or after ``at``; ``end`` if no word starts before it."""
     if at == 0 or text[at - 1].isspace():
         return at
     return next((spot for spot in range(at, end) if text[spot - 1].isspace()), end)
 
 
 class ChunkedCorpus:
-    """The chunks of a corpus, in its order; without ``size`` every document is one, under its own id.
+    """The chunks of a corpus, in its order; without ``size`` each document is one chunk with its own id.
 
     The n-th chunk of document d is ``d#n``, from 0.
     """
@@ -73,8 +73,8 @@ class ChunkedCorpus:
             raise WrongType(f"a corpus is texts by id, not {type(corpus).__name__}")
         if not corpus:
             raise InputError("the corpus is empty")
-        if (odd := next((key for key, text in corpus.items() if not isinstance(text, str)), None)) is not None:
-            raise WrongType(f"document {odd!r} is no text but {type(corpus[odd]).__name__}")
+        if (invalid := next((key for key, text in corpus.items() if not isinstance(text, str)), None)) is not None:
+            raise WrongType(f"document {invalid!r} is no text but {type(corpus[invalid]).__name__}")
         self.chunked, self._texts = size is not None, corpus
         self.chunks: list[Chunk] = []
         for doc, text in corpus.items():

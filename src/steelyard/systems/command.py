@@ -21,12 +21,12 @@ from .outputs import Output
 
 
 class Command:
-    """Runs a program once and asks it question by question: ``Command(["python", "rag.py"])``.
+    """Starts a program once and sends it one question after the other: ``Command(["python", "rag.py"])``.
 
-    It gets ``{"question": …, "k": …}`` and replies with an object (``answer``, ``contexts``, ``ids``; or other places,
-    named as for ``Http``), each on one line of UTF-8; ``{"error": "…"}`` fails that question. Questions that come at
-    once are asked of as many processes. One that says nothing within ``deadline`` seconds is ended and started anew,
-    as is one that ended by itself. No shell is involved.
+    The program reads ``{"question": …, "k": …}`` and writes an object (``answer``, ``contexts``, ``ids``, or other
+    paths, named as for ``Http``), each on one line of UTF-8; ``{"error": "…"}`` fails that question. Parallel questions
+    go to parallel processes. A process that writes no line within ``deadline`` seconds is killed; it is replaced for
+    the next question, as is a process that has exited. No shell is used.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Command:
         self._idle: SimpleQueue[_Process] = SimpleQueue()
 
     def ask(self, question: str, k: int) -> Output:
-        """Ask one question; AskFailed where the program fails, says nothing or something that is no JSON."""
+        """Send one question; AskFailed if the program fails, exceeds the deadline or writes no JSON."""
         try:
             process = self._idle.get_nowait()
         except Empty:
@@ -91,12 +91,12 @@ class _Process:
         except OSError as error:
             self._errors.close()
             raise InputError(f"cannot run {command[0]!r}: {error.strerror}") from None
-        self._late = False
+        self._timed_out = False
 
     def ask(self, question: bytes, deadline: float | None) -> bytes:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        timer = None if deadline is None else threading.Timer(deadline, self._out_of_time)
+        timer = None if deadline is None else threading.Timer(deadline, self._kill_at_deadline)
         if timer is not None:
             timer.daemon = True
             timer.start()
@@ -111,18 +111,18 @@ class _Process:
                 timer.cancel()
         if line.endswith(b"\n"):
             return line
-        if self._late:
+        if self._timed_out:
             raise AskFailed("timeout", f"no line within {deadline:g} s")
-        raise AskFailed("failed", f"the command ended ({self._process.wait()}): {self._last_words()}")
+        raise AskFailed("failed", f"the command ended ({self._process.wait()}): {self._last_error_line()}")
 
-    def _out_of_time(self) -> None:
-        self._late = True
+    def _kill_at_deadline(self) -> None:
+        self._timed_out = True
         self._process.kill()
 
-    def _last_words(self) -> str:
+    def _last_error_line(self) -> str:
         self._errors.seek(0)
         lines = self._errors.read()[-4096:].decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:300] if lines else "it said nothing on standard error"
+        return lines[-1][:300] if lines else "no output on standard error"
 
     def end(self) -> None:
         self._process.kill()

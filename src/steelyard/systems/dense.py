@@ -1,4 +1,4 @@
-"""Dense retrieval: the documents whose embeddings are nearest to the query's."""
+"""Dense retrieval: the documents with the embeddings nearest to that of the query."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 class Dense:
     """A retriever over the embeddings of a corpus, by exact cosine similarity.
 
-    ``embedder`` is any that ``embedder_of`` reads, such as ``local``. Vectors are kept in the ledger, so that a corpus
-    is embedded once. ``prefix`` stands before queries and ``passage_prefix`` before passages, for models that want it.
-    ``usage`` is what embedding took so far.
+    ``embedder`` is an embedder or its spelling, such as ``local``. Vectors are cached in the ledger, so a corpus is
+    embedded once. ``prefix`` is put before queries and ``passage_prefix`` before passages, for models that need it.
+    ``usage`` is the usage of embeddings so far.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Dense:
         ledger: str | Path | None = None,
         name: str = "dense",
     ) -> None:
-        self.name, self.embedder, self.usage, self._untold = name, embedder_of(embedder), Usage(), Usage()
+        self.name, self.embedder, self.usage, self._unreported = name, embedder_of(embedder), Usage(), Usage()
         self._passages, self._prefix, self._ledger = ChunkedCorpus(corpus, chunk, overlap), prefix, ledger
         self._order = np.argsort(np.argsort(np.array([chunk.id for chunk in self._passages.chunks], dtype=object)))
         self._vectors = self._embedded([passage_prefix + chunk.text for chunk in self._passages.chunks])
@@ -55,7 +55,7 @@ class Dense:
         return [self._nearest(self._vectors @ vector, limit) for vector in wanted]
 
     def retrieve(self, query: str, k: int) -> Results:
-        """``search`` under its other name."""
+        """The same as ``search``."""
         return self.search(query, k)
 
     def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
@@ -63,8 +63,8 @@ class Dense:
         return self._passages.text(id)
 
     def take_usage(self) -> Usage:
-        """What embedding took since this was asked last: first the corpus, then the queries."""
-        taken, self._untold = self._untold, Usage()
+        """The usage of embeddings since the last call: first of the corpus, then of the queries."""
+        taken, self._unreported = self._unreported, Usage()
         return taken
 
     def _nearest(self, scores: np.ndarray[tuple[int], np.dtype[np.float32]], limit: int) -> Results:
@@ -79,16 +79,16 @@ class Dense:
 
     def _embedded(self, texts: Sequence[str]) -> Matrix:
         vectors, usage = embed_all(texts, self.embedder, ledger=self._ledger)
-        self.usage, self._untold = self.usage + usage, self._untold + usage
+        self.usage, self._unreported = self.usage + usage, self._unreported + usage
         return vectors
 
 
 def embed_all(
     texts: Sequence[str], embedder: Embedder | str, *, ledger: str | Path | None = None
 ) -> tuple[Matrix, Usage]:
-    """The unit vectors of texts, one row each, and what they took. A failed call is raised.
+    """The unit vectors of texts, one row each, and their usage. The error of a failed call is raised.
 
-    A text without any direction (all zeros) stays zeros, and is near to nothing.
+    A zero vector stays zero, so its cosine with every vector is 0.
     """
     found: dict[int, Sequence[Sequence[float]]] = {}
 

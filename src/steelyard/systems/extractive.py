@@ -1,4 +1,4 @@
-"""An answerer that needs no model: the sentences of the context that share most with the question."""
+"""An answerer without a model: the sentences of the context that share the most words with the question."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Extractive:
     """Answers with the best ``count`` sentences of the context, in their order.
 
     A sentence scores the summed rarity of the question's stems in it, ``ln(1 + sentences / sentences with the stem)``,
-    over the square root of its length, so that short exact sentences win. Where the best sentence holds less than
-    ``least`` of the question's stems, the answer is that the documents do not say.
+    over the square root of its length, so that short exact sentences score highest. If no sentence has
+    the share ``least`` of the question's stems, the answer is that the documents do not say.
     """
 
     def __init__(self, *, count: int = 1, least: float = 0.25, language: str = "english") -> None:

@@ -1,7 +1,6 @@
-"""What a retriever gave back, whatever its shape: ids, pairs, hits, mappings, documents and nodes of other libraries.
+"""Read the results of retrievers: ids, pairs, hits, mappings, documents and nodes of other libraries.
 
-A shape is recognised by what an object has, never by trying and seeing what breaks. Chunks count as their source
-document where they name one.
+The shape of a result is recognised by its fields. A chunk counts as its source document if it names one.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ END_FIELDS = ("end_char_idx", "end_index", "end")
 
 
 class Hit(Struct, frozen=True, omit_defaults=True):
-    """One result: its source document, and of the passage what is known: its own id, text, score and place.
+    """One result: the id of its source document and, if known, the text, score, chunk id and offsets of the passage.
 
-    ``start`` and ``end`` are characters of the source document.
+    ``start`` and ``end`` are offsets in characters of the source document.
     """
 
     id: str | None = None
@@ -35,9 +34,9 @@ class Hit(Struct, frozen=True, omit_defaults=True):
 
 
 def hit_of(result: object, *, need_id: bool = True) -> Hit:
-    """One result as a ``Hit``: an id, an (id, score) pair, a hit with ``source_id``, a mapping, a document or node.
+    """Read one result as a ``Hit``: an id, an (id, score) pair, a hit, a mapping, a document or node.
 
-    Without ``need_id`` a result may have a text alone. Raises InputError for what has neither.
+    Without ``need_id`` a result may have a text alone. Raises InputError for a result with neither.
 
     >>> hit_of(("d1", 0.5)) == Hit("d1", score=0.5)
     True
@@ -82,10 +81,10 @@ def document_ids(hits: Iterable[object], limit: int) -> tuple[list[str], int]:
 
 
 def listed(hits: object) -> list[object]:
-    """A result list as a list; what is none (a text, a number, nothing, a set, which has no order) is a WrongType.
+    """Read a result list as a list; WrongType for other values (a text, a number, None, or a set, which has no order).
 
-    Haystack components wrap their documents in a mapping, other stores in an object: ``documents``, ``hits`` and
-    ``results`` are looked into. The rows of a data frame are mappings.
+    Haystack components wrap their documents in a mapping, other stores in an object: the fields ``documents``, ``hits``
+    and ``results`` are read. The rows of a data frame are mappings.
     """
     if (rows := rows_of(hits)) is not None:
         return rows
@@ -108,7 +107,7 @@ def rows_of(frame: object) -> list[object] | None:
 
 
 def _unwrapped(result: object) -> tuple[object, float | None]:
-    """The document inside pairs and scored nodes, and the score beside it."""
+    """The document inside pairs and scored nodes, and its score."""
     score: object = None
     if isinstance(result, tuple | list) and not hasattr(result, "_fields"):
         score, pair = result[1] if len(result) > 1 else None, result
@@ -120,7 +119,7 @@ def _unwrapped(result: object) -> tuple[object, float | None]:
         node = _part(result, "node")
         result = result if node is None else node
     if not isinstance(result, str | int) and hasattr(result, "__index__"):
-        result = operator.index(result)  # a whole number of numpy's
+        result = operator.index(result)  # an integer of numpy
     number = float(score) if _is_number(score) else None  # type: ignore[arg-type]
     return result, number
 
@@ -138,7 +137,7 @@ def _id(value: object, result: object) -> str | None:
 
 
 def _source(inner: object) -> object:
-    """What a result says of its source document; None where it says nothing."""
+    """The source document that a result names; None if it names none."""
     if isinstance(inner, str | int):
         return None
     if (source := _part(inner, "source_id")) is not None:

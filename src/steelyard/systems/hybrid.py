@@ -1,4 +1,4 @@
-"""Several retrievers as one, by reciprocal rank fusion."""
+"""Reciprocal rank fusion of several retrievers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .hits import Hit, hit_of, listed
 
 
 class Hybrid:
-    """A retriever made of others: a document scores the sum of ``weight / (k + rank)`` over their lists.
+    """A retriever that fuses others: the score of a document is the sum of ``weight / (k + rank)`` over their lists.
 
-    Cormack, Clarke and Büttcher 2009, with their k of 60. Each retriever is asked for ``depth`` results. Chunks are
-    fused by their own ids, documents by theirs.
+    Cormack, Clarke and Büttcher 2009, with their k of 60. Each retriever returns ``depth`` results. Chunks are fused
+    by the ids of the chunks, documents by the ids of the documents.
 
     >>> fused = Hybrid([lambda query, k: ["d1", "d2"], lambda query, k: ["d2", "d3"]])
     >>> [hit.id for hit in fused.search("q", 2)]
@@ -35,7 +35,7 @@ class Hybrid:
         name: str = "hybrid",
     ) -> None:
         if not isinstance(retrievers, Sequence):
-            raise WrongType(f"a hybrid is made of a list of retrievers, not of {type(retrievers).__name__}")
+            raise WrongType(f"a hybrid needs a list of retrievers, not {type(retrievers).__name__}")
         if not retrievers:
             raise InputError("a hybrid needs at least one retriever")
         if weights is not None and len(weights) != len(retrievers):
@@ -63,7 +63,7 @@ class Hybrid:
         return [self._fused(row, limit) for row in zip(*columns, strict=True)]
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
-        """``search`` under its other name."""
+        """The same as ``search``."""
         return self.search(query, k)
 
     def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol
@@ -76,9 +76,9 @@ class Hybrid:
         return None
 
     def take_usage(self) -> Usage:
-        """What the parts took that say so, since this was asked last."""
-        told = [take() for part in self._parts if (take := find_method(part, "take_usage")) is not None]
-        return sum((one for one in told if isinstance(one, Usage)), Usage())
+        """The usage of the parts that count it, since the last call."""
+        usages = [take() for part in self._parts if (take := find_method(part, "take_usage")) is not None]
+        return sum((one for one in usages if isinstance(one, Usage)), Usage())
 
     def _results(self, adapter: SystemAdapter, query: str, depth: int) -> object:
         return resolve(adapter.one(query, depth))

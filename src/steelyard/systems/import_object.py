@@ -1,4 +1,4 @@
-"""Systems of the user's own code, by name: ``module:object`` or ``file.py:object``."""
+"""Import systems from code of the user: ``module:object`` or ``file.py:object``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def load(
     corpus: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> object:
-    """The object of a spec; a class, and with ``settings`` a function too, is called with them.
+    """Import the object of a spec; a class, and with ``settings`` also a function, is called with the settings.
 
-    A class or function that takes ``corpus`` gets it. Files and modules are looked for in ``folder`` first.
+    A class or function with a parameter ``corpus`` gets the corpus. Files and modules are searched in ``folder`` first.
 
     >>> load("math:sqrt")(4)
     2.0
@@ -57,10 +57,10 @@ def load(
 
 
 def digest_of_code(spec: str, folder: Path) -> str:
-    """A digest of the file that a spec names, which changes when the code does; empty where there is no such file."""
+    """A digest of the file that a spec names, which changes with the code; empty if there is no such file."""
     module, _, _ = spec.rpartition(":")
-    places = [folder / module] if module.endswith(".py") else [folder / f"{module.replace('.', '/')}.py"]
-    content = next((place.read_bytes() for place in places if place.is_file()), b"")
+    paths = [folder / module] if module.endswith(".py") else [folder / f"{module.replace('.', '/')}.py"]
+    content = next((path.read_bytes() for path in paths if path.is_file()), b"")
     return blake2b(content, digest_size=8).hexdigest() if content else ""
 
 

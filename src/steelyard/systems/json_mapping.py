@@ -1,6 +1,6 @@
-"""Where the question goes and where the answer stands, for systems that speak JSON in words of their own.
+"""Paths to the question in an input and to the answer in an output, for systems with other field names.
 
-Paths are steps joined by points, each a key, an attribute or a number; ``*`` is every item of a list:
+A path has steps joined by points, each a key, an attribute or a number; ``*`` is every item of a list:
 ``data.sources.*.id``.
 """
 
@@ -18,7 +18,7 @@ from .outputs import Output, answer_of, output_of
 
 
 class Paths(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Places in a reply. Where none is given, the usual names are looked for."""
+    """Paths in a reply. Without any path, the usual field names are read."""
 
     answer: str | None = None
     contexts: str | None = None
@@ -27,7 +27,7 @@ class Paths(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     tokens: str | None = None
 
     def read(self, reply: object) -> Output:
-        """What a reply says; AskFailed (bad_output) where a named place is not there.
+        """Read a reply as an ``Output``; AskFailed (bad_output) if a path does not exist in the reply.
 
         >>> paths = Paths(answer="data.text", ids="data.sources.*.id")
         >>> paths.read({"data": {"text": "In 1811.", "sources": [{"id": "d1"}, {"id": "d2"}]}}).ids
@@ -68,7 +68,7 @@ def _hits(
     if not given:
         return None
     if len({len(one) for one in [*given, *([scores] if scores is not None else [])]}) > 1:
-        raise AskFailed("bad_output", "contexts, ids and scores of the reply are not of one length")
+        raise AskFailed("bad_output", "contexts, ids and scores of the reply have different lengths")
     return [
         Hit(
             None if ids is None else _id_of(ids[at]),
@@ -86,7 +86,7 @@ def _id_of(value: object) -> str:
 
 
 def _text_of(value: object) -> str:
-    """A context, or the text of a document in its place."""
+    """The text of a context, which may be a document."""
     text = value if isinstance(value, str) else hit_of(value, need_id=False).text
     if text is None:
         raise AskFailed("bad_output", f"a context is a text, found {str(value)[:120]!r}")
@@ -103,7 +103,7 @@ def _score_of(value: object) -> float:
 
 
 def follow(value: object, path: Sequence[str]) -> object:
-    """What stands at a path of keys, attributes, numbers and ``*``; None where it leads nowhere.
+    """The value at a path of keys, attributes, numbers and ``*``; None if there is no value.
 
     >>> follow({"hits": [{"id": "d1"}, {"id": "d2"}]}, ["hits", "*", "id"])
     ['d1', 'd2']
@@ -122,7 +122,7 @@ def follow(value: object, path: Sequence[str]) -> object:
 
 
 def put(body: Mapping[str, Json], path: str, value: Json) -> dict[str, Json]:
-    """A copy of a mapping with a value at a path; a number is an item of a list that is there.
+    """A copy of a mapping with a value at a path; a number selects an item of an existing list.
 
     >>> put({"options": {"lang": "en"}}, "options.k", 5)
     {'options': {'lang': 'en', 'k': 5}}
@@ -144,10 +144,10 @@ def _put_in(inner: Json, path: str, value: Json) -> Json:
 
 
 class Described:
-    """A system of the user's own, with the keys of its input and the places in its output named.
+    """A system of the user with the keys of its input and the paths in its output.
 
     ``Described(chain, question="input", answer="output", contexts="docs.*.page_content")`` for a LangChain chain whose
-    keys cannot be guessed; ``Described(pipeline, question="retriever.query", k="retriever.top_k",
+    keys are not recognised; ``Described(pipeline, question="retriever.query", k="retriever.top_k",
     contexts="retriever.documents.*.content")`` for a Haystack pipeline. With ``question`` the system gets one mapping.
     """
 
@@ -165,13 +165,13 @@ class Described:
         self._ask: Ask = adapt(system).one if question is None else _of_a_mapping(system, question, k)
 
     def ask(self, question: str, k: int) -> Output:
-        """Ask the system."""
+        """Call the system with one question."""
         found = self._ask(question, k)
         return self.paths.read(resolve(found))
 
 
 def _of_a_mapping(system: object, question: str, k: str | None) -> Ask:
-    """A system that takes one mapping, by its ``invoke`` or ``run``, or as a callable."""
+    """Call a system that accepts one mapping: its ``invoke`` or ``run``, or a callable."""
     function = find_method(system, "invoke", "run", "ainvoke") or (system if callable(system) else None)
     if function is None:
         raise WrongType(f"{type(system).__name__} has no invoke or run, and is no callable")

@@ -1,4 +1,4 @@
-"""An answerer made of any judge endpoint: the question, the context, one prompt."""
+"""An answerer with a language model: one prompt with the context and the question."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Answer(Struct):
 
 
 class LLMAnswerer:
-    """Answers with a language model: ``LLMAnswerer("openai:gpt-4o-mini")``. Replies are kept in the ledger.
+    """Answers with a language model: ``LLMAnswerer("openai:gpt-4o-mini")``. Replies are cached in the ledger.
 
-    ``instruction`` replaces the prompt's words; question and context are fenced below it.
+    ``instruction`` replaces the text of the prompt; the question and the context follow it between fences.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class LLMAnswerer:
             budget=budget,
             max_calls=max_calls,
         )
-        self._engine()  # what is wrong with the limits is said now
+        self._engine()  # an error in the limits is raised now
 
     def answer(self, question: str, context: str) -> str:
-        """The answer to one question; AskFailed or BadReply where there is none."""
+        """The answer to one question; AskFailed or BadReply if there is none."""
         (found,) = self.answer_batch([question], [context])
         if isinstance(found, Exception):
             raise found
         return found.answer or ""
 
     def answer_batch(self, questions: Sequence[str], contexts: Sequence[str]) -> list[Output | Exception]:
-        """The answers to many questions with what each took, or why there is none."""
+        """The answer to each of many questions with its usage, or the exception."""
         answers: dict[int, str] = {}
         found: list[Output | Exception] = [Output()] * len(questions)
         for result in self._engine().run(self._cells(questions, contexts, answers)):
@@ -77,7 +77,7 @@ class LLMAnswerer:
         return found
 
     def estimate_cost(self, questions: Sequence[str], contexts: Sequence[str]) -> CostEstimate:
-        """What the answers would take, without asking."""
+        """The estimated cost of the answers. No call is made."""
         return self._engine().estimate(self._cells(questions, contexts, {}))
 
     def _cells(self, questions: Sequence[str], contexts: Sequence[str], answers: dict[int, str]) -> list[Cell]:

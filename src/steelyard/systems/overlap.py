@@ -1,4 +1,4 @@
-"""A plain retriever to compare with: documents by how many words of the query they share."""
+"""A simple baseline retriever: documents by the number of words shared with the query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Overlap:
         return sorted((hit for hit in shared if hit[1] > 0), key=lambda hit: (-hit[1], hit[0]))[:limit]
 
     def retrieve(self, query: str, k: int) -> list[tuple[str, float]]:
-        """``search`` under its other name."""
+        """The same as ``search``."""
         return self.search(query, k)
 
     def context_text(self, id: str) -> str | None:  # noqa: A002 - the word of the public protocol

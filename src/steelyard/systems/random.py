@@ -1,4 +1,4 @@
-"""The retriever that knows nothing: what every other has to be better than."""
+"""A random retriever: the lowest baseline."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Shuffled:
         self.name, self.seed, self._ids = name, seed, list(corpus)
 
     def search(self, query: str, limit: int) -> list[str]:
-        """Any documents."""
-        draw = random.Random(f"{self.seed}/{query}")  # noqa: S311 - no secret hangs on it
+        """Random documents, at most ``limit``."""
+        draw = random.Random(f"{self.seed}/{query}")  # noqa: S311 - not used for security
         return draw.sample(self._ids, min(limit, len(self._ids)))
 
     def retrieve(self, query: str, k: int) -> list[str]:
-        """``search`` under its other name."""
+        """The same as ``search``."""
         return self.search(query, k)

@@ -1,4 +1,4 @@
-"""A run file as a system, so that rankings made elsewhere are weighed beside systems that run here."""
+"""A run file as a system, so that rankings of other tools can be compared with systems that are called here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ranking.trec.files import read_run
 
 
 class RunFile:
-    """Answers a query with what a run file ranks for it. ``queries`` are the texts by which it will be asked, by id."""
+    """Returns the ranking of a run file for a query. ``queries`` maps the ids in the run to texts of queries."""
 
     def __init__(self, run: Run | str | PathLike[str], queries: Mapping[str, str], *, name: str = "run") -> None:
         self.name = name
@@ -19,9 +19,11 @@ class RunFile:
         self._ids: dict[str, str] = {}
         for key, text in queries.items():
             if self._ids.setdefault(text, key) != key:
-                raise InputError(f"queries {self._ids[text]!r} and {key!r} have the same text, a run tells them by id")
+                raise InputError(
+                    f"queries {self._ids[text]!r} and {key!r} have the same text: the run cannot distinguish them"
+                )
 
     def search(self, query: str, limit: int) -> list[tuple[str, float]]:
-        """The ranking of the file: score descending, then id descending; nothing for a query that it lacks."""
+        """The ranking of the file: score descending, then id descending; empty for a query that is not in the file."""
         found = self._run.get(self._ids.get(query, ""), {})
         return sorted(found.items(), key=lambda hit: (hit[1], hit[0].encode()), reverse=True)[:limit]
