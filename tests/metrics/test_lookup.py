@@ -107,7 +107,7 @@ def test_a_miss_suggests_the_nearest() -> None:
         get_metric("ndcg(gane=linear)")
     with pytest.raises(InputError, match="must be at least 1"):
         get_metric("ndcg@0")
-    with pytest.raises(InputError, match="takes no cut-off"):
+    with pytest.raises(InputError, match="accepts no cut-off"):
         get_metric("exact_match@3")
     assert nearest("MAPP", ["map", "ndcg"]) == ["map"]
 

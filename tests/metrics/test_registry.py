@@ -49,7 +49,7 @@ def test_a_metric_of_a_users_file(tmp_path: Path) -> None:
     [
         ("absent.py:tone", "no such file"),
         ("{}:tome", "did you mean tone"),
-        ("{broken}:tone", "does not load: NameError"),
+        ("{broken}:tone", "cannot be loaded: NameError"),
     ],
 )
 def test_a_users_file_that_does_not_serve(tmp_path: Path, text: str, words: str) -> None:
@@ -74,7 +74,7 @@ def test_a_broken_plugin_is_one_warning_naming_the_package(tmp_path: Path, monke
     monkeypatch.syspath_prepend(str(tmp_path))
     lookup._plugins.cache_clear()
     assert str(lookup.get_metric("acmegood.tone")) == "acmegood.tone"
-    with pytest.warns(UserWarning, match="plugin acmebad of acme-bad does not load: ZeroDivisionError"):
+    with pytest.warns(UserWarning, match="cannot load plugin acmebad of acme-bad: ZeroDivisionError"):
         with pytest.raises(InputError, match="unknown metric"):
             lookup.get_metric("acmebad.tone")
     lookup._plugins.cache_clear()
@@ -83,7 +83,7 @@ def test_a_broken_plugin_is_one_warning_naming_the_package(tmp_path: Path, monke
 
 def test_two_metrics_of_one_name_are_a_clash() -> None:
     """A name that is taken is an error, never a silent replacement."""
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already registered"):
         metric(name="exact_match")(lambda sample: 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Finding metrics by what people write: names, aliases, groups, files, plugins."""
+"""Look up metrics by name, alias, group, user file (``mine.py:tone``) or plugin."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "rag": ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"),
     "lexical": ("exact_match", "token_f1", "contains", "rouge_l", "chrf"),
 }
-"""Named lists of metrics, beside trec_eval's ``all_trec``, ``official`` and ``set``."""
+"""Named lists of metrics, in addition to trec_eval's ``all_trec``, ``official`` and ``set``."""
 
 WAYS = ("ranking", "lexical", "measured", "custom", "judged")
 
 
 class RequestedMetric(NamedTuple):
-    """A metric and the name under which it was asked for, which is its key in the report."""
+    """A metric and the name under which the user requested it, which is its key in the report."""
 
     label: str
     metric: Metric
 
 
 def get_metric(text: str, *, way: str | None = None) -> Metric:
-    """The metric of a name, alias or ``file.py:name``, its parameters bound; UnknownName lists the nearest.
+    """Find a metric by its name, alias or ``file.py:name`` and bind its parameters; UnknownName lists similar names.
 
-    A quantity that can be measured in two ways is lexical unless ``way`` or a prefix (``judged.``) says otherwise.
+    If a name has a lexical and a judged metric, the lexical one is returned unless ``way`` or a prefix (``judged.``)
+    selects the other.
 
     >>> str(get_metric("ndcg_cut.10")), str(get_metric("P@5")), str(get_metric("mrr"))
     ('ndcg@10', 'precision@5', 'mrr')
     """
-    if (place := _file_and_name(text)) is not None:
-        return _from_file(*place)
+    if (in_file := _file_and_name(text)) is not None:
+        return _from_file(*in_file)
     spelled = measure_names.metric_names(text)
     if spelled is not None and len(spelled) > 1:
-        raise InputError(f"{text} names {len(spelled)} metrics; ask for one of them: {', '.join(spelled[:5])}, …")
+        raise InputError(f"{text} names {len(spelled)} metrics; request one of them: {', '.join(spelled[:5])}, …")
     base, params = metric_names.parse(spelled[0] if spelled else text)
     prefix, _, rest = base.partition(".")
     if prefix in WAYS and rest:
@@ -62,18 +63,18 @@ def get_metric(text: str, *, way: str | None = None) -> Metric:
 
 
 def recorded_metric(name: str, way: str) -> Metric | None:
-    """The record of a metric that a saved report names, None where it is not known here.
+    """Find the record of a metric named in a saved report; None if it is unknown in this process.
 
-    Where no metric of that name has the given way (a judge of the user's own, say), the first of the same name counts.
-    A report is data: its names load neither a user's file nor a plugin. Metrics of those are found if this process has
-    registered them already.
+    If no metric of that name has the given way (for example, a user's own judge), the first one of that name is
+    returned. A report is data, so a name in it never loads a user's file or a plugin. Their metrics are found only if
+    this process has registered them already.
     """
     try:
         base, params = metric_names.parse(name)
     except InputError:
         return None
     found = None
-    for _ in [""] if _file_and_name(name) else _load_shelf():
+    for _ in [""] if _file_and_name(name) else _load_built_in():
         if (found := registered().get((base, way))) is not None:
             break
     found = found or next((registered()[base, one] for one in WAYS if (base, one) in registered()), None)
@@ -84,22 +85,23 @@ def recorded_metric(name: str, way: str) -> Metric | None:
 
 
 def requested_metrics(texts: Iterable[str | Metric], *, judged: bool = False) -> list[RequestedMetric]:
-    """The metrics of a list of names and groups, in order, each once. The bare name of a quantity that can be
-    measured in two ways means the judged one if there is a judge and the lexical one if not."""
-    asked: dict[str, RequestedMetric] = {}
+    """Find the metrics of a list of names and groups, in order, each once.
+
+    If a name without a prefix has a lexical and a judged metric, ``judged`` selects the judged one."""
+    requested: dict[str, RequestedMetric] = {}
     for text in [texts] if isinstance(texts, str) else texts:
         if isinstance(text, Metric):
-            asked.setdefault(str(text), RequestedMetric(str(text), text))
+            requested.setdefault(str(text), RequestedMetric(str(text), text))
             continue
         label = text.strip()
         for member in GROUPS.get(label.casefold()) or _spellings(label):
             one = get_metric(member, way=_preferred(member, judged=judged))
-            asked.setdefault(member, RequestedMetric(member, one))
-    return list(asked.values())
+            requested.setdefault(member, RequestedMetric(member, one))
+    return list(requested.values())
 
 
 def check_threshold(name: str, threshold: float) -> float:
-    """A threshold in [0, 1], or an error that names the value meant where the name belongs to a 0-10 tool."""
+    """Return a threshold in [0, 1]; for a name from a 0-10 tool, the error states the value to write instead."""
     if 0.0 <= threshold <= 1.0:
         return float(threshold)
     base = metric_names.parse(name).base
@@ -109,7 +111,7 @@ def check_threshold(name: str, threshold: float) -> float:
 
 
 def _spellings(label: str) -> tuple[str, ...]:
-    """A group or list of trec_eval's as its members; anything else stands for itself, as it was written."""
+    """Expand a trec_eval group or list into its members; return any other name unchanged."""
     spelled = measure_names.metric_names(label)
     return spelled if spelled is not None and len(spelled) > 1 else (label,)
 
@@ -121,9 +123,9 @@ def _preferred(text: str, *, judged: bool) -> str | None:
 
 
 def _look_up(base: str, way: str | None) -> Metric | None:
-    """Load the shelf module by module until the name is found, so that a ranking never loads a judge's prompts.
+    """Load the built-in modules one by one until the name is found, so that a ranking never loads judge prompts.
 
-    What a name is an alias of is asked after each module, since only the module that holds the metric tells it.
+    Aliases are resolved again after each module, since an alias is registered by the module that holds its metric.
     """
     known = registered()
 
@@ -131,7 +133,7 @@ def _look_up(base: str, way: str | None) -> Metric | None:
         return next((known[name, one] for one in ways for name in (base, alias(base)) if (name, one) in known), None)
 
     first = [way] if way else ["ranking", "lexical"]
-    for _ in _load_shelf():
+    for _ in _load_built_in():
         if (one := found(first)) is not None:
             return one
     _load_plugins(base)
@@ -140,8 +142,8 @@ def _look_up(base: str, way: str | None) -> Metric | None:
 
 @cache
 def _modules() -> list[str]:
-    """The modules that hold metrics, in the order in which they are searched: rankings first, since that is what must
-    load least, judged metrics after lexical ones."""
+    """List the modules that hold metrics, in search order: ranking first, since it must load fastest, then lexical,
+    then judged."""
     here = Path(__file__).parent
     inside = [
         f"{__package__}.{folder}.{found.name}"
@@ -151,7 +153,7 @@ def _modules() -> list[str]:
     return [*inside, f"{__package__}.operational"]
 
 
-def _load_shelf() -> Iterator[str]:
+def _load_built_in() -> Iterator[str]:
     yield ""
     for module in _modules():
         importlib.import_module(module)
@@ -159,8 +161,8 @@ def _load_shelf() -> Iterator[str]:
 
 
 def every() -> list[Metric]:
-    """All metrics of the shelf and of plugins, by name; those of users' files are theirs alone."""
-    for _ in _load_shelf():
+    """List all built-in and plugin metrics by name, without those of users' files."""
+    for _ in _load_built_in():
         pass
     _load_plugins("")
     return [one for (name, _), one in sorted(registered().items()) if _file_and_name(name) is None]
@@ -175,7 +177,7 @@ _LOADED: set[str] = set()
 
 
 def _load_plugins(base: str) -> None:
-    """Load the plugin whose prefix a name carries (all of them for an empty name). A broken one is one warning."""
+    """Load the plugin of a name's prefix (all plugins for an empty name). A plugin that fails raises one warning."""
     package = base.partition(".")[0]
     for name, entry in _plugins().items():
         if name in _LOADED or (base and package != name):
@@ -185,9 +187,9 @@ def _load_plugins(base: str) -> None:
             loaded = entry.load()
             for thing in loaded() if callable(loaded) and not isinstance(loaded, type) else [loaded]:
                 register_metric(thing, prefix=f"{name}.")
-        except Exception as error:  # noqa: BLE001 - a stranger's package may raise anything; the user's run goes on
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and the run continues without it
             owner = entry.dist.name if entry.dist is not None else entry.value
-            warnings.warn(f"plugin {name} of {owner} does not load: {type(error).__name__}: {error}", stacklevel=2)
+            warnings.warn(f"cannot load plugin {name} of {owner}: {type(error).__name__}: {error}", stacklevel=2)
 
 
 def _file_and_name(text: str) -> tuple[str, str] | None:
@@ -196,7 +198,7 @@ def _file_and_name(text: str) -> tuple[str, str] | None:
 
 
 def _from_file(path: str, name: str) -> Metric:
-    """A metric of the user's own file, ``mine.py:tone`` or ``mine.py:tone(level=2)``."""
+    """Load a metric from a user's file, such as ``mine.py:tone`` or ``mine.py:tone(level=2)``."""
     base, params = metric_names.parse(name)
     if not Path(path).is_file():
         raise InputError("no such file", path=path)
@@ -214,8 +216,8 @@ def _attribute(path: str, name: str) -> object:
         with of_file(Path(path).name):
             spec.loader.exec_module(module)
     except Exception as error:
-        raise InputError(f"does not load: {type(error).__name__}: {error}", path=path) from error
+        raise InputError(f"cannot be loaded: {type(error).__name__}: {error}", path=path) from error
     if not hasattr(module, name):
         public = [key for key in vars(module) if not key.startswith("_")]
-        raise UnknownName(f"no {name!r} in it: {wording.did_you_mean(name, public)}", path=path)
+        raise UnknownName(f"defines no {name!r}: {wording.did_you_mean(name, public)}", path=path)
     return getattr(module, name)

@@ -1,4 +1,4 @@
-"""What an answer took: seconds, tokens, cost, and whether there was one. Read from the sample, asked of nobody."""
+"""Operational metrics, read from the sample: seconds, tokens and cost of an answer, and whether there is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _USAGE = "usage"
 
 @metric(needs=(), way="measured", revision=1, bounds=None, higher_is_better=False, aliases=("latency",))
 def seconds(sample: Sample) -> Value | Undefined:
-    """Seconds that the system took to answer: ``metadata.seconds`` (or ``latency``, ``latency_ms`` / 1000).
+    """Seconds that the system needed to answer: ``metadata.seconds`` (or ``latency``, ``latency_ms`` / 1000).
 
     At least 0, no upper bound, lower is better. Absent: undefined; not a number, or below 0: an error.
 
@@ -24,12 +24,12 @@ def seconds(sample: Sample) -> Value | Undefined:
     found = _first(sample, "seconds", "latency")
     if found is None and (thousandths := _first(sample, "latency_ms")) is not None:
         found = thousandths / 1000
-    return _told(found, "seconds")
+    return _value_or_undefined(found, "seconds")
 
 
 @metric(needs=(), way="measured", revision=1, bounds=None, higher_is_better=False)
 def tokens(sample: Sample) -> Value | Undefined:
-    """Tokens that the answer took: ``tokens`` or ``total_tokens``, else ``prompt_tokens`` + ``completion_tokens``
+    """Tokens used for the answer: ``tokens`` or ``total_tokens``, else ``prompt_tokens`` + ``completion_tokens``
     (or ``input_tokens`` + ``output_tokens``), in ``metadata`` or ``metadata.usage``.
 
     At least 0, no upper bound, lower is better. Absent: undefined; not a number, or below 0: an error.
@@ -42,21 +42,21 @@ def tokens(sample: Sample) -> Value | Undefined:
     known = [part for part in parts if part is not None]
     if found is None and known:
         found = sum(known)
-    return _told(found, "tokens")
+    return _value_or_undefined(found, "tokens")
 
 
 @metric(needs=(), way="measured", revision=1, bounds=None, higher_is_better=False)
 def cost(sample: Sample) -> Value | Undefined:
-    """What the answer cost, in the currency of the data: ``metadata.cost`` or ``metadata.usage.cost``.
+    """Cost of the answer, in the currency of the data: ``metadata.cost`` or ``metadata.usage.cost``.
 
     At least 0, no upper bound, lower is better. Absent: undefined; not a number, or below 0: an error.
     """
-    return _told(_first(sample, "cost"), "cost")
+    return _value_or_undefined(_first(sample, "cost"), "cost")
 
 
 @metric(needs=(), way="measured", revision=1)
 def answered(sample: Sample) -> float:
-    """1 if there is a response that is not blank, else 0; the mean is the share of samples that got an answer.
+    """1 if the response is not blank, else 0; the mean is the share of samples with an answer.
 
     >>> answered(Sample(response="In 1932.")), answered(Sample(response=" ")), answered(Sample())
     (1.0, 0.0, 0.0)
@@ -64,18 +64,18 @@ def answered(sample: Sample) -> float:
     return float(bool(sample.response and sample.response.strip()))
 
 
-def _told(number: float | None, name: str) -> Value | Undefined:
+def _value_or_undefined(number: float | None, name: str) -> Value | Undefined:
     return Undefined(f"no {name} in metadata") if number is None else Value(float(number))
 
 
 def _first(sample: Sample, *names: str) -> float | None:
-    """The first of the names that the metadata, or its usage block, holds."""
+    """The value of the first of the names that is in the metadata or in its usage block."""
     usage = sample.metadata.get(_USAGE)
-    places: list[Mapping[str, Json]] = [sample.metadata, *([usage] if isinstance(usage, dict) else [])]
-    for place in places:
+    blocks: list[Mapping[str, Json]] = [sample.metadata, *([usage] if isinstance(usage, dict) else [])]
+    for block in blocks:
         for name in names:
-            if place.get(name) is not None:
-                return _number(place[name], name)
+            if block.get(name) is not None:
+                return _number(block[name], name)
     return None
 
 

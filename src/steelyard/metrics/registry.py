@@ -1,8 +1,8 @@
-"""One record per metric, and the one registry.
+"""The record of a metric (``Metric``), the decorators that register one, and the registry.
 
-Three kinds of rule fill the same record: a ranking rule sees all queries at once, a sample rule sees one sample,
-and a judged rule (a generator) sees one sample and asks. Parameters are the rule's keyword-only arguments; the
-printed name holds those that differ from their defaults.
+Three kinds of rule fill the same record: a ranking rule gets all queries at once, a sample rule gets one sample,
+and a judged rule (a generator) gets one sample and yields requests. Parameters are the rule's keyword-only arguments;
+the printed name holds those that differ from their defaults.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .score_columns import score_columns
 Kind: TypeAlias = Literal["ranking", "sample", "judged", "batch"]
 Rule: TypeAlias = Callable[..., object]
 Stage: TypeAlias = Literal["", "retrieval", "answer", "grounding"]
-"""The stage of a RAG pipeline that a metric measures; empty where the failure analysis has no use for it."""
+"""The stage of a RAG pipeline that a metric measures; empty if the failure analysis does not use the metric."""
 Explanation: TypeAlias = Literal["", "reference", "missed documents"]
 F = TypeVar("F", bound=Callable[..., object])
 Counting: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -42,18 +42,20 @@ NotNegative: TypeAlias = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class Metric:
-    """What Steelyard knows of one metric. ``str(metric)`` is its identity and parses back.
+    """The record of one metric. ``str(metric)`` is its identity and parses back.
 
-    How reports treat a metric is part of its record, so that a new metric needs one file:
+    The record also holds how reports treat the metric, so that a new metric needs one file:
 
-    - ``hint``: one line that a report prints where the value is low.
-    - ``stage``: what the failure analysis classifies by it: ``retrieval`` (1 is all, 0 is none), ``answer`` (right at
-      or above the threshold) or ``grounding``. Of several metrics that measure one stage, the highest ``stage_rank``
-      that has scores is used. ``stage_if`` is called with all parameters and says whether ``stage`` applies.
-    - ``declines``: keys of the evidence that are true where a response declined to answer.
-    - ``explained_by``: how a low score is explained where the evidence has no reason: the response beside its
+    - ``hint``: one line that a report prints if the value is low.
+    - ``stage``: the stage that the failure analysis classifies with this metric: ``retrieval`` (1 is all, 0 is none),
+      ``answer`` (right at or above the threshold) or ``grounding``. If several metrics measure one stage, the analysis
+      uses the one with scores and the highest ``stage_rank``. ``stage_if`` is called with all parameters and returns
+      whether ``stage`` applies.
+    - ``declines``: keys of the evidence that are true if a response declined to answer.
+    - ``explained_by``: the explanation of a low score if the evidence gives no reason: the response beside its
       ``reference``, or the relevant documents that were missed (``missed documents``).
-    - ``claims_of``, ``checked_against``: whose claims the evidence lists, and which text they were checked against.
+    - ``claims_of``, ``checked_against``: the text whose claims the evidence lists, and the text that they were checked
+      against.
     """
 
     name: str
@@ -95,35 +97,35 @@ class Metric:
 
     @property
     def identity(self) -> str:
-        """Name with the way where there are several: ``lexical.faithfulness``."""
+        """The name with its way, which tells metrics of one name apart: ``lexical.faithfulness``."""
         return f"{self.way}.{self}"
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """The parameters that the rule takes."""
+        """The parameters of the rule, by name."""
         signature = inspect.signature(self.rule).parameters
         return {name: one for name, one in signature.items() if one.kind is inspect.Parameter.KEYWORD_ONLY}
 
     def bind(self, params: Mapping[str, Parameter]) -> Metric:
-        """The same metric with other parameters; each is checked against the rule's signature, then by ``check``."""
+        """Return the metric with other parameters, checked against the rule's signature and then by ``check``."""
         known = self.parameters
         hints = _hints(self.rule, known)
         bound = dict(self.params)
         for key, value in params.items():
             if key not in known:
                 if key == "k":
-                    raise InputError(f"{self.name} takes no cut-off @k")
+                    raise InputError(f"{self.name} accepts no cut-off @k")
                 raise UnknownName(
                     f"{self.name} has no parameter {key!r}: {wording.did_you_mean(key, known or ['none'])}"
                 )
             bound[key] = _checked(self.name, key, value, hints.get(key, object))
         if "k" in bound and isinstance(bound["k"], int) and bound["k"] < 1:
             raise InputError(f"{self.name}@{bound['k']}: the cut-off must be at least 1")
-        kept = {key: bound[key] for key in known if key in bound and bound[key] != known[key].default}
-        found = replace(self, params=kept)
-        if self.check is not None and not found.missing():
-            self.check(**{key: kept.get(key, one.default) for key, one in known.items()})
-        return found
+        changed = {key: bound[key] for key in known if key in bound and bound[key] != known[key].default}
+        metric = replace(self, params=changed)
+        if self.check is not None and not metric.missing():
+            self.check(**{key: changed.get(key, one.default) for key, one in known.items()})
+        return metric
 
     def measures(self, stage: Stage) -> bool:
         """Whether the metric, with its parameters, measures a stage of the pipeline."""
@@ -132,17 +134,17 @@ class Metric:
         return self.stage_if(**{key: self.params.get(key, one.default) for key, one in self.parameters.items()})
 
     def missing(self) -> list[str]:
-        """Parameters without a default that were not given."""
+        """The names of parameters that have no default and no value."""
         return [key for key, one in self.parameters.items() if one.default is one.empty and key not in self.params]
 
     def calculate_metric_scores(
         self, *, aggregation_fn: Callable[[Sequence[float]], float] = max, **columns: Sequence[object]
     ) -> tuple[dict[str, float | None], list[dict[str, float | str | None]]]:
-        """Score a batch given as columns: ``(pooled, [per example])``.
+        """Score a batch given as columns and return ``(pooled values, [row per sample])``.
 
         ``columns`` are any of ``gold_answers`` (a list of references, or lists of them), ``predicted_answers``,
-        ``questions``, ``question_types``, ``retrieved_contexts``. With several references each is scored by
-        itself and ``aggregation_fn`` reduces them (the best by default).
+        ``questions``, ``question_types``, ``retrieved_contexts``. Each of several references is scored by itself, and
+        ``aggregation_fn`` reduces the values (default: the best).
 
         >>> from steelyard import get_metric
         >>> em = get_metric("qa_em")
@@ -153,16 +155,16 @@ class Metric:
 
 
 def _hints(rule: Rule, names: Iterable[str]) -> dict[str, object]:
-    """The types of parameters, each found by itself: what one says, or the result, must not hide the others."""
-    told, there = getattr(rule, "__annotations__", {}), getattr(inspect.unwrap(rule), "__globals__", {})
-    found: dict[str, object] = {}
+    """Resolve the type of each parameter by itself, so that one unresolvable annotation does not hide the others."""
+    annotations, namespace = getattr(rule, "__annotations__", {}), getattr(inspect.unwrap(rule), "__globals__", {})
+    hints: dict[str, object] = {}
     for name in names:
-        one = SimpleNamespace(__annotations__={name: told[name]} if name in told else {})
+        one = SimpleNamespace(__annotations__={name: annotations[name]} if name in annotations else {})
         try:
-            found.update(typing.get_type_hints(one, there, include_extras=True))
+            hints.update(typing.get_type_hints(one, namespace, include_extras=True))
         except (NameError, TypeError):  # a user's rule may annotate with names that exist for the type checker only
             continue
-    return found
+    return hints
 
 
 def _checked(name: str, key: str, value: Parameter, hint: object) -> Parameter:
@@ -172,13 +174,13 @@ def _checked(name: str, key: str, value: Parameter, hint: object) -> Parameter:
         checked: Parameter = msgspec.convert(value, hint, strict=True)
     except msgspec.ValidationError as error:
         raise InputError(f"{name}({key}={value!r}): {validation_problem(error).words}") from None
-    except TypeError:  # a hint that msgspec does not know: the rule checks for itself
+    except TypeError:  # msgspec does not know the type: the rule checks the value itself
         return value
     return checked
 
 
 class Options(TypedDict, total=False):
-    """What a decorator may say of a metric; the fields of ``Metric`` of the same names."""
+    """The options of the decorators: the fields of ``Metric`` of the same names."""
 
     name: str
     way: str
@@ -212,8 +214,8 @@ def metric(rule: F | None = None, /, **options: Unpack[Options]) -> F | Callable
     """Register a function of one sample as a metric. A generator function is a judged metric.
 
     ``needs`` names the fields of the sample without which the metric is undefined. The function returns a number,
-    a ``Value`` or an ``Undefined`` and stays callable as it is. Its parameters must fit their annotations; where
-    that does not say enough, ``check`` is called with all of them when the metric is asked for, and raises InputError.
+    a ``Value`` or an ``Undefined`` and stays callable as before. Its parameters must fit their annotations. For
+    further conditions, ``check`` is called with all parameters when the metric is requested, and raises InputError.
 
     >>> @metric(needs=("response",), name="doc_brevity")
     ... def brevity(sample, *, words: int = 50):
@@ -235,7 +237,7 @@ def ranking_metric(rule: F, /) -> F: ...
 @overload
 def ranking_metric(**options: Unpack[Options]) -> Callable[[F], F]: ...
 def ranking_metric(rule: F | None = None, /, **options: Unpack[Options]) -> F | Callable[[F], F]:
-    """Register a function of all rankings at once: it returns one float per query, NaN where it is undefined."""
+    """Register a function of all rankings as a metric: it returns one float per query, NaN if undefined."""
 
     def register(rule: F) -> F:
         _add(_record(rule, "ranking", "ranking", {"needs": ("retrieved_ids", "relevance"), **options}))
@@ -255,7 +257,7 @@ def _record(rule: Rule, kind: Kind, way: str, options: Options) -> Metric:
     defaults: Options = {"way": way, "batch_key": name}
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     if _FILE.get():
-        given |= {"aliases": (), "ten_point_aliases": ()}  # other names are for all, and a file's metrics are its own
+        given |= {"aliases": (), "ten_point_aliases": ()}  # aliases are global; a file's metrics are not
     return Metric(rule=rule, kind=kind, **{**defaults, **given, "name": name})  # type: ignore[arg-type]
 
 
@@ -264,7 +266,7 @@ _FILE: ContextVar[str] = ContextVar("_FILE", default="")
 
 @contextmanager
 def of_file(name: str) -> Iterator[None]:
-    """What is registered meanwhile belongs to a file of the user's: ``mine.py:tone``, whatever else is called tone."""
+    """Register metrics under the name of a user's file (``mine.py:tone``) while the context is active."""
     token = _FILE.set(f"{name}:")
     try:
         yield
@@ -288,7 +290,9 @@ def register_metric(thing: object, *, name: str | None = None, prefix: str = "")
         if registered is not None:
             return _add(replace(registered, name=prefix + (name or registered.name)))
         return _add(_sample_record(thing, {"name": prefix + label}))
-    raise WrongType(f"not a metric: {thing!r} (a function of a sample, or an object with calculate_metric_scores)")
+    raise WrongType(
+        f"not a metric: {thing!r} (expected a function of a sample, or an object with calculate_metric_scores)"
+    )
 
 
 _BY_NAME: dict[tuple[str, str], Metric] = {}
@@ -299,7 +303,7 @@ _TEN_POINT: set[str] = set()
 def _add(one: Metric) -> Metric:
     known = _BY_NAME.get((one.name, one.way))
     if known is not None and not _same_rule(known, one):
-        raise InputError(f"a metric named {one.name} [{one.way}] exists already")
+        raise InputError(f"a metric named {one.name} [{one.way}] is already registered: choose another name")
     _BY_NAME[one.name, one.way] = one
     for alias in (*one.aliases, *one.ten_point_aliases):
         _ALIASES[alias.casefold()] = one.name
@@ -308,13 +312,13 @@ def _add(one: Metric) -> Metric:
 
 
 def _same_rule(a: Metric, b: Metric) -> bool:
-    """Registering a definition again (a reloaded module, a notebook cell) replaces it; another place is a clash."""
-    places = [(getattr(m.rule, "__module__", None), getattr(m.rule, "__qualname__", None)) for m in (a, b)]
-    return places[0] == places[1]
+    """Whether two records hold the same definition, which a reloaded module or notebook cell may register again."""
+    definitions = [(getattr(m.rule, "__module__", None), getattr(m.rule, "__qualname__", None)) for m in (a, b)]
+    return definitions[0] == definitions[1]
 
 
 def registered() -> Mapping[tuple[str, str], Metric]:
-    """All metrics registered so far, by (name, way)."""
+    """The metrics registered so far, by (name, way)."""
     return _BY_NAME
 
 

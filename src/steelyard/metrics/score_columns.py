@@ -1,4 +1,4 @@
-"""Metrics called over columns: ``calculate_metric_scores(gold_answers=…, predicted_answers=…)``."""
+"""Scores of one metric over a batch given as columns (``Metric.calculate_metric_scores``)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COLUMNS = {
     "retrieved_contexts": "retrieved_contexts",
     "question_types": "tags",
 }
-"""The columns that a batch is given in, and the field of a sample that each fills."""
+"""The names of a batch's columns, and the sample field that each column fills."""
 
 Pooled = dict[str, float | None]
 Row = dict[str, float | str | None]
 
 
 def samples_of(columns: Mapping[str, Sequence[object]]) -> list[Sample]:
-    """The samples that a batch's columns describe; columns of unequal length are an error."""
+    """Turn the columns of a batch into samples; columns of unequal length are an error."""
     if unknown := set(columns) - set(COLUMNS):
         raise InputError(f"unknown column {min(unknown)!r} (expected {', '.join(COLUMNS)})")
     lengths = {name: len(column) for name, column in columns.items()}
@@ -46,12 +46,12 @@ def samples_of(columns: Mapping[str, Sequence[object]]) -> list[Sample]:
 def score_columns(
     metric: Metric, columns: Mapping[str, Sequence[object]], aggregate: Callable[[Sequence[float]], float]
 ) -> tuple[Pooled, list[Row]]:
-    """Pool and rows of one metric over a batch; see ``Metric.calculate_metric_scores``."""
+    """Score a batch with one metric: pooled values and one row per sample; see ``Metric.calculate_metric_scores``."""
     if metric.kind == "batch":
         result: tuple[Pooled, list[Row]] = metric.rule(**columns)  # type: ignore[assignment]
         return result
     if metric.kind != "sample":
-        raise InputError(f"{metric.name} [{metric.way}] cannot be called over columns")
+        raise InputError(f"{metric.name} [{metric.way}] cannot score columns (only metrics of one sample can)")
     samples = samples_of(columns)
     values = [_best(metric, sample, aggregate) for sample in samples]
     typed = "question_types" in columns and metric.name == "typed_accuracy"
@@ -61,11 +61,11 @@ def score_columns(
 
 
 def _best(metric: Metric, sample: Sample, aggregate: Callable[[Sequence[float]], float]) -> float | None:
-    """The value of a sample: each reference by itself, then reduced. None where it is undefined."""
+    """Score a sample against each reference and reduce the values; None if no value is defined."""
     if any(getattr(sample, need) is None for need in metric.needs):
         return None
-    alone = [structs.replace(sample, reference=one) for one in sample.references] or [sample]
-    results = [outcome(metric.rule(one, **metric.params)) for one in alone]
+    per_reference = [structs.replace(sample, reference=one) for one in sample.references] or [sample]
+    results = [outcome(metric.rule(one, **metric.params)) for one in per_reference]
     values = [one.value for one in results if isinstance(one, Value)]
     return float(aggregate(values)) if values else None
 

@@ -1,1 +1,1 @@
-"""models."""
+"""Judges and embedders: calls, cache, limits and retries."""

@@ -65,7 +65,7 @@ def test_citation_precision() -> None:
     value = play(citation_precision(SAMPLE), [support("yes", 1), support("yes", 2)])
     assert (value.value, value.parts) == (2 / 5, (2, 5))
     assert play(citation_precision(SAMPLE), [support("no"), support("no", 1)]).value == 0.0
-    with pytest.raises(BadReply, match="by no source"):
+    with pytest.raises(BadReply, match="names no source"):
         play(citation_precision(SAMPLE), [support("no"), support("yes")])
 
 

@@ -124,7 +124,7 @@ def test_what_stays_wrong_fails_and_says_so() -> None:
         assert isinstance(one, Ask)
         return claims("a", "b") if one.shape is Claims else read_text('{"1": {"verdict": "yes"}}', one.shape)
 
-    with pytest.raises(BadReply, match=r"wrong_count: expected 2 got 1; asked one by one: wrong_schema"):
+    with pytest.raises(BadReply, match=r"wrong_count: expected 2 got 1; requested one by one: wrong_schema"):
         play(faithfulness(SAMPLE), judge)
 
 
@@ -314,7 +314,7 @@ def test_support_from_nowhere_is_a_bad_reply_where_the_place_matters() -> None:
     """noise_sensitivity cannot guess which context a claim came from."""
     nowhere = {"1": {"reason": "r", "verdict": "yes", "passages": []}}
     replies = [claims("a"), nowhere, verdicts(False), claims("a"), verdicts([1])]
-    with pytest.raises(BadReply, match="supported, yet by no source"):
+    with pytest.raises(BadReply, match="supported but names no source"):
         play(noise_sensitivity(SAMPLE), replies)
     assert play(faithfulness(SAMPLE), [claims("a"), nowhere]).value == 1.0
 

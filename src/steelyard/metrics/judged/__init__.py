@@ -1,1 +1,1 @@
-"""judged."""
+"""Metrics that an LLM judge scores."""

@@ -1,4 +1,4 @@
-"""Abstention: whether a response declined to answer exactly where it should have."""
+"""Abstention: whether a response declined unanswerable questions and answered answerable ones."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Declined(Struct):
     declines=("declined",),
 )
 def abstention(sample: Sample) -> Flow:
-    """1 if the response declined exactly where it should have, else 0; the mean is an accuracy.
+    """1 if the response declined an unanswerable question or answered an answerable one, else 0.
 
-    ``answerable`` (true or false, in ``metadata`` or ``tags``) says whether there was an answer to give; where it is
-    absent, a sample with a reference counts as answerable, and one without is undefined.
+    The mean is an accuracy. ``answerable`` (true or false, in ``metadata`` or ``tags``) states whether the question has
+    an answer. If it is absent, a sample with a reference counts as answerable, and one without is undefined.
     """
     answerable = _answerable(sample)
     if answerable is None:

@@ -1,4 +1,4 @@
-"""Is the answer about the question? Questions are made from the answer and compared with the one that was asked."""
+"""Answer relevancy: the judge generates questions from the answer, which are compared with the original question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .numbered_requests import Steps, distinct
 
 
 def questions_prompt(count: int) -> Prompt:
-    """The instruction to make ``count`` questions from a response."""
+    """The instruction to generate ``count`` questions from a response."""
     many = f"{count} different questions" if count > 1 else "one question"
     return Prompt(
         f"Write {many}, in the language of the response, that the response answers directly. noncommittal: true if it"
@@ -52,10 +52,10 @@ class Questions(Struct):
 def answer_relevancy(sample: Sample, *, strictness: Counting = 3) -> Flow:
     """Mean cosine between the question and ``strictness`` questions that the response answers, in [0, 1].
 
-    The judge makes the questions in one request, and says whether the response is noncommittal, which is 0. A
-    negative mean counts as 0. If a reply holds too few distinct questions, or some in another language than the
-    response, it is asked once more; with what is then there the mean is taken, and the evidence says how many of
-    how many, and ``language_mismatch`` where a foreign question had to be used.
+    The judge generates the questions in one request, and reports whether the response is noncommittal, which scores 0.
+    A negative mean counts as 0. If a reply contains too few distinct questions, or questions in another language than
+    the response, the request is repeated once. The mean is then over the questions obtained; the evidence gives their
+    number, and the flag ``language_mismatch`` if a question in another language was used.
 
     A blank question is a bad reply. Needs an embedder. Source: Es et al. 2023, section 3.
 
@@ -87,8 +87,8 @@ def answer_relevancy(sample: Sample, *, strictness: Counting = 3) -> Flow:
 
 
 def _questions(response: str, question: str, count: int) -> Steps[tuple[list[str], bool] | None]:
-    """Up to ``count`` questions that the response answers, and whether one is in another language than response
-    and question; None where the response is noncommittal."""
+    """Get up to ``count`` questions that the response answers, and whether one of them is in a language other than that
+    of response and question; None if the response is noncommittal."""
     fitting: list[str] = []
     foreign: list[str] = []
     for draw in range(2):
@@ -97,7 +97,7 @@ def _questions(response: str, question: str, count: int) -> Steps[tuple[list[str
         except BadReply:
             if draw == 0:
                 raise
-            break  # a failed top-up takes nothing from the questions that are there
+            break  # the questions of the first reply remain usable
         if reply.noncommittal and draw == 0:
             return None
         for made in reply.questions:

@@ -1,4 +1,4 @@
-"""Citations: do the passages that a statement cites support it, and is each of them needed?"""
+"""Citation recall and precision: whether cited passages support their statement, and which of them do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Statement(NamedTuple):
 
 
 def statements(response: str) -> list[Statement]:
-    """The sentences of a response with what each cites: ``[1]``, ``[1][3]``, ``[1, 3]``, ``[2-4]``.
+    """Split a response into sentences with their citations: ``[1]``, ``[1][3]``, ``[1, 3]``, ``[2-4]``.
 
     Markers after the full stop belong to the sentence before it.
 
@@ -72,16 +72,16 @@ def _without_markers(sentence: str) -> str:
     stage_rank=10,
 )
 def citation_recall(sample: Sample) -> Flow:
-    """``statements supported by what they cite / statements``, in [0, 1].
+    """``statements supported by their citations / statements``, in [0, 1].
 
     Statements are the sentences of the response; ``[n]`` cites the nth context, counted from 1. The cited contexts
-    count together. A statement without a marker, or that cites only contexts that do not exist, is unsupported, so
-    a response without markers is 0. A response without sentences is undefined.
+    are checked together. A statement without a marker, or with citations of missing contexts only, is unsupported, so
+    that a response without markers scores 0. A response without sentences is undefined.
     """
-    told = statements(sample.response or "")
-    found = yield from _checked(told, sample.retrieved_contexts or [])
+    stated = statements(sample.response or "")
+    found = yield from _checked(stated, sample.retrieved_contexts or [])
     supported = sum(one is not None and one.holds for one in found)
-    return ratio(supported, len(told), empty="no statements", evidence={"statements": _plain(told, found)})
+    return ratio(supported, len(stated), empty="no statements", evidence={"statements": _plain(stated, found)})
 
 
 @metric(
@@ -93,30 +93,30 @@ def citation_recall(sample: Sample) -> Flow:
 def citation_precision(sample: Sample) -> Flow:
     """``citations that support their statement / citations``, in [0, 1].
 
-    A citation counts if its statement is supported by what it cites (see ``citation_recall``) and the judge names
-    the cited context among those that support it, by itself or with others. ALCE decides the latter by leaving
-    citations out one by one; here it is asked in the same request. One to a context that does not exist does not
-    count. A response without citations is undefined.
+    A citation counts if the cited contexts support its statement (see ``citation_recall``) and the judge names this
+    context among those that support it, alone or with others. ALCE decides the latter by leaving out citations one by
+    one; here the judge answers both in one request. A citation of a missing context does not count. A response without
+    citations is undefined.
     """
-    told, contexts = statements(sample.response or ""), sample.retrieved_contexts or []
-    citations = sum(len(one.cited) for one in told)
+    stated, contexts = statements(sample.response or ""), sample.retrieved_contexts or []
+    citations = sum(len(one.cited) for one in stated)
     if not citations:
         return Undefined("no citations")
-    found = yield from _checked(told, contexts)
+    found = yield from _checked(stated, contexts)
     good = sum(len(located(one)) for one in found if one is not None)
-    return ratio(good, citations, empty="no citations", evidence={"statements": _plain(told, found)})
+    return ratio(good, citations, empty="no citations", evidence={"statements": _plain(stated, found)})
 
 
-def _checked(told: Sequence[Statement], contexts: Sequence[str]) -> Steps[list[Finding | None]]:
-    """Each statement against the contexts that it cites, with the contexts' own numbers; None where it cites none."""
-    there = [[number for number in one.cited if 1 <= number <= len(contexts)] for one in told]
-    tasks = [(one.text, numbers) for one, numbers in zip(told, there, strict=True) if numbers]
+def _checked(stated: Sequence[Statement], contexts: Sequence[str]) -> Steps[list[Finding | None]]:
+    """Check each statement against its cited contexts, with the contexts' own numbers; None if it cites none."""
+    cited = [[number for number in one.cited if 1 <= number <= len(contexts)] for one in stated]
+    tasks = [(one.text, numbers) for one, numbers in zip(stated, cited, strict=True) if numbers]
     found = iter((yield from _answers(tasks, contexts)))
-    return [next(found) if numbers else None for numbers in there]
+    return [next(found) if numbers else None for numbers in cited]
 
 
 def _answers(tasks: Sequence[tuple[str, list[int]]], contexts: Sequence[str]) -> Steps[list[Finding]]:
-    """Claims, each against its own sources: all at once, or one after the other where one exceeds the window."""
+    """Check claims against their own sources: all at once, or one after the other if one exceeds the window."""
     if not tasks:
         return []
     sources = [[contexts[number - 1] for number in numbers] for _, numbers in tasks]
@@ -130,15 +130,15 @@ def _answers(tasks: Sequence[tuple[str, list[int]]], contexts: Sequence[str]) ->
             found += yield from check([text], own)
     else:
         for (text, _), own, reply in zip(tasks, sources, replies, strict=True):
-            (said,) = items(reply)
-            found.append(finding(text, said.verdict, said.reason, said.passages, sources=len(own)))
+            (answer,) = items(reply)
+            found.append(finding(text, answer.verdict, answer.reason, answer.passages, sources=len(own)))
     return [
         msgspec.structs.replace(one, passages=[numbers[place - 1] for place in one.passages])
         for one, (_, numbers) in zip(found, tasks, strict=True)
     ]
 
 
-def _plain(told: Sequence[Statement], found: Sequence[Finding | None]) -> Json:
+def _plain(stated: Sequence[Statement], found: Sequence[Finding | None]) -> Json:
     return [
         {
             "claim": one.text,
@@ -147,5 +147,5 @@ def _plain(told: Sequence[Statement], found: Sequence[Finding | None]) -> Json:
             "reason": "cites no context" if seen is None else seen.reason,
             "passages": [] if seen is None else [*seen.passages],
         }
-        for one, seen in zip(told, found, strict=True)
+        for one, seen in zip(stated, found, strict=True)
     ]

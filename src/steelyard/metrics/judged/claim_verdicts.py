@@ -28,7 +28,7 @@ class Claims(Struct):
 
 
 def claims_of(text: str, question: str | None) -> Steps[list[str]]:
-    """The distinct factual claims of a text, each understandable by itself; none where it claims nothing."""
+    """Get the distinct factual claims of a text, each understandable by itself; none if it claims nothing."""
     fields: dict[str, Any] = {"question": question, "text": text} if question else {"text": text}
     reply = yield from ask(SPLIT, Claims, **fields)
     return distinct(reply.claims)
@@ -50,7 +50,7 @@ class Support(Struct):
 
 @lru_cache(maxsize=256)
 def support_shape(sources: int) -> type[Support]:
-    """``PassageSupport`` whose numbers are those of the sources."""
+    """``Support`` whose passage numbers are limited to those of the sources."""
     return msgspec.defstruct("Support", [("passages", passage_numbers(sources))], bases=(Support,))  # type: ignore[return-value]
 
 
@@ -60,9 +60,9 @@ def passage_numbers(sources: int) -> Any:  # noqa: ANN401 - a type made at run t
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """One claim, checked. ``passages`` are the numbers (from 1) of the sources that support it by the judge's word.
+    """One checked claim. ``passages`` are the numbers (from 1) of the sources that support it according to the judge.
 
-    ``in_parts`` says that the sources did not fit the judge's window together.
+    ``in_parts`` is true if the sources did not fit the judge's window together.
     """
 
     claim: str
@@ -78,24 +78,24 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 
 def finding(claim: str, verdict: YesNo, reason: str, passages: Iterable[int], *, sources: int) -> Finding:
-    """A judge's word on a claim: an unsupported claim has no passages, one source needs no number."""
+    """Make a finding from a verdict: an unsupported claim has no passages, and a single source needs no number."""
     if verdict == "no":
         return Finding(claim, verdict, reason)
     return Finding(claim, verdict, reason, [1] if sources == 1 else sorted(set(passages)))
 
 
 def located(one: Finding) -> list[int]:
-    """The numbers of the sources that support a claim. Supported, yet by none of them, is a bad reply."""
+    """The numbers of the sources that support a claim. A supported claim without a source is a bad reply."""
     if one.holds and not one.passages:
-        raise BadReply("inconsistent", f"supported, yet by no source: {one.claim}")
+        raise BadReply("inconsistent", f"the reply calls a claim supported but names no source: {one.claim}")
     return one.passages
 
 
 def check(claims: Sequence[str], sources: Sequence[str], *, passages: Passages = "together") -> Steps[list[Finding]]:
-    """Whether the sources support each claim: together, or (``each``) any one of them by itself.
+    """Check whether the sources support each claim: together, or (``each``) any one of them by itself.
 
-    Sources that exceed the judge's window are judged in halves, a single one in overlapping halves of its text, and
-    a claim is supported if a part supports it. No claims, no request.
+    Sources that exceed the judge's window are judged in halves, a single source in overlapping halves of its text, and
+    a claim is supported if a part supports it. Without claims, no request is made.
     """
     if not claims:
         return []
@@ -104,8 +104,8 @@ def check(claims: Sequence[str], sources: Sequence[str], *, passages: Passages =
             shape = support_shape(len(sources))
             replies = yield from judged(CHECK, shape, claims, of="claim", source=sources)
             return [
-                finding(claim, said.verdict, said.reason, said.passages, sources=len(sources))
-                for claim, said in zip(claims, replies, strict=True)
+                finding(claim, reply.verdict, reply.reason, reply.passages, sources=len(sources))
+                for claim, reply in zip(claims, replies, strict=True)
             ]
         except AskFailed as error:
             parts = halves(sources, error)
@@ -119,7 +119,7 @@ def check(claims: Sequence[str], sources: Sequence[str], *, passages: Passages =
 
 
 def check_request(claim: str, sources: Sequence[str]) -> Ask:
-    """The question that ``check`` puts about one claim, for rules that yield several at once."""
+    """The request of ``check`` about one claim, for rules that yield several requests at once."""
     return request(CHECK, Numbered(support_shape(len(sources))).of(1), source=sources, claim=[claim])
 
 

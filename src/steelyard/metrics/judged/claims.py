@@ -1,8 +1,8 @@
-"""Metrics over the claims of a response and of its reference: what stands where, claim by claim.
+"""Metrics over the claims of a response and of its reference: faithfulness, correctness, hallucination and others.
 
-All of them are made of two questions, ``claims_of`` and ``check`` (see ``verdicts``), put to the same texts in the
-same words, so that asking for several costs little more than asking for one. The evidence lists every claim with
-verdict, reason and the numbers (from 1) of the passages that support it.
+All of them use two kinds of request, ``claims_of`` and ``check`` (see ``claim_verdicts``), with the same texts and
+words, so that several of these metrics cost little more than one. The evidence lists every claim with its verdict,
+reason and the numbers (from 1) of the passages that support it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ RAGCHECKER = "Ru et al. 2024: RAGChecker. arXiv:2408.08067"
     stage_rank=40,
 )
 def faithfulness(sample: Sample, *, passages: Passages = "together") -> Flow:
-    """``supported claims / claims`` of the response, in [0, 1]: does the answer rest on the passages?
+    """``supported claims / claims`` of the response, in [0, 1]: do the passages support the answer?
 
-    The response is split into claims that stand alone; each is supported by the contexts or not. A response
-    without claims (a refusal, a question back) is undefined, not 1 and not 0. ``passages="each"`` asks one
-    request per context, and a claim is supported if any one supports it.
+    The judge splits the response into self-contained claims and checks whether the contexts support each. A response
+    without claims (a refusal, a counter-question) is undefined, not 1 and not 0. ``passages="each"`` makes one request
+    per context, and a claim is supported if any context supports it.
 
     Source: Es et al. 2023, section 3, with a verdict for all claims in one request.
 
@@ -75,29 +75,29 @@ def factual_correctness(
     """Claims of the response checked against the reference, and the reverse; in [0, 1].
 
     ``precision = supported response claims / response claims``; ``recall = reference claims that the response
-    supports / reference claims``; ``f1`` is ``(1 + beta²) P R / (beta² P + R)``, 0 where both are 0. Each side
+    supports / reference claims``; ``f1`` is ``(1 + beta²) P R / (beta² P + R)``, 0 if both are 0. Each side
     divides by its own claims: the other convention, one count of true positives for both, mixes units.
 
-    No claims on the side divided by is undefined; for ``f1`` a response that claims nothing against a reference
-    that does is 0, for it misses everything. Of several references the best counts.
+    The score is undefined if the divisor counts no claims. For ``f1``, a response without claims scores 0 if the
+    reference has claims. The best of several references counts.
     """
     if beta <= 0:
         raise InputError(f"factual_correctness(beta={beta:g}): must be above 0")
     question, response = sample.user_input, sample.response or ""
 
     def against(reference: str) -> Steps[Outcome]:
-        said: list[Finding] = []
+        stated: list[Finding] = []
         wanted: list[Finding] = []
         if mode != "recall":
-            said = yield from check((yield from claims_of(response, question)), [reference])
+            stated = yield from check((yield from claims_of(response, question)), [reference])
         if mode != "precision":
             wanted = yield from check((yield from claims_of(reference, question)), [response])
-        evidence: dict[str, Json] = {"claims": plain(said), "reference_claims": plain(wanted)}
+        evidence: dict[str, Json] = {"claims": plain(stated), "reference_claims": plain(wanted)}
         if mode == "precision":
-            return ratio(_holding(said), len(said), empty=NO_CLAIMS, evidence=evidence)
+            return ratio(_holding(stated), len(stated), empty=NO_CLAIMS, evidence=evidence)
         if mode == "recall" or not wanted:
             return ratio(_holding(wanted), len(wanted), empty=NO_REFERENCE_CLAIMS, evidence=evidence)
-        precision = _holding(said) / len(said) if said else 0.0
+        precision = _holding(stated) / len(stated) if stated else 0.0
         return Value(_f(precision, _holding(wanted) / len(wanted), beta), evidence)
 
     return (yield from over_references(sample, against))
@@ -109,7 +109,7 @@ def _f(precision: float, recall: float, beta: float) -> float:
 
 
 def _check_weights(*, weights: str) -> None:
-    """That the weights of answer correctness are two."""
+    """Check that ``weights`` holds two numbers."""
     _weights(weights)
 
 
@@ -127,29 +127,29 @@ def _check_weights(*, weights: str) -> None:
     checked_against="reference",
 )
 def answer_correctness(sample: Sample, *, weights: str = "0.75,0.25") -> Flow:
-    """``w1 F1 + w2 similarity``, in [0, 1]: is the answer right?
+    """``w1 F1 + w2 similarity``, in [0, 1]: is the answer correct?
 
-    TP are claims of the response that the reference supports, FP those that it does not, FN claims of the
+    TP are claims of the response that the reference supports, FP those that it does not support, FN claims of the
     reference that the response does not support; ``F1 = 2 TP / (2 TP + FP + FN)``. Similarity is the cosine of
     the embeddings of response and reference, at least 0. ``weights`` are two numbers, scaled to a sum of 1.
-    Without an embedder the weights are (1, 0); the evidence says which were used.
+    Without an embedder the weights are (1, 0); the evidence gives the weights used.
 
-    A reference without claims is undefined. Of several references the best counts.
+    A reference without claims is undefined. The best of several references counts.
     """
     facts, likeness = _weights(weights)
     question, response = sample.user_input, sample.response or ""
     claims = yield from claims_of(response, question)
 
     def against(reference: str) -> Steps[Outcome]:
-        said = yield from check(claims, [reference])
+        stated = yield from check(claims, [reference])
         wanted = yield from check((yield from claims_of(reference, question)), [response])
-        tp, fp, fn = _holding(said), len(said) - _holding(said), len(wanted) - _holding(wanted)
+        tp, fp, fn = _holding(stated), len(stated) - _holding(stated), len(wanted) - _holding(wanted)
         similarity = (yield from _similarity(response, reference)) if likeness else None
         used = (facts, likeness) if similarity is not None else (1.0, 0.0)
         f1 = 2 * tp / (2 * tp + fp + fn) if tp else 0.0
         evidence: dict[str, Json] = {
-            "tp": plain([one for one in said if one.holds]),
-            "fp": plain([one for one in said if not one.holds]),
+            "tp": plain([one for one in stated if one.holds]),
+            "fp": plain([one for one in stated if not one.holds]),
             "fn": plain([one for one in wanted if not one.holds]),
             "f1": f1,
             "similarity": similarity,
@@ -173,7 +173,7 @@ def _weights(text: str) -> tuple[float, float]:
 
 
 def _similarity(response: str, reference: str) -> Steps[float | None]:
-    """Cosine of two texts, at least 0; None where there is no embedder."""
+    """Cosine of two texts, at least 0; None without an embedder."""
     try:
         vectors = yield from embed([response, reference])
     except AskFailed as error:
@@ -195,10 +195,10 @@ def _similarity(response: str, reference: str) -> Steps[float | None]:
     claims_of="reference",
 )
 def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
-    """``reference claims that the contexts support / reference claims``, in [0, 1]: was all that is needed found?
+    """``reference claims that the contexts support / reference claims``, in [0, 1]: are all needed facts retrieved?
 
-    As ``context_recall``, over claims split in a request of their own that the other claim metrics share.
-    A reference without claims is undefined; of several references the best counts.
+    Like ``context_recall``, but the claims come from a separate request, which the other claim metrics share.
+    A reference without claims is undefined; the best of several references counts.
     """
     contexts = sample.retrieved_contexts or []
 
@@ -218,9 +218,9 @@ def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     claims_of="reference",
 )
 def context_utilization(sample: Sample, *, passages: Passages = "together") -> Flow:
-    """``reference claims in contexts and response / reference claims in contexts``, in [0, 1]: was what was found used?
+    """``reference claims in contexts and response / reference claims in contexts``, in [0, 1]: are they used?
 
-    No reference claim in the contexts is undefined. (ragas gives this name to context precision against the
+    Undefined if the contexts support no reference claim. (In ragas this name means context precision against the
     response: ``context_precision(against=response)`` here.)
     """
     contexts, response = sample.retrieved_contexts or [], sample.response or ""
@@ -247,7 +247,7 @@ def context_utilization(sample: Sample, *, passages: Passages = "together") -> F
 def hallucination(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``response claims that neither reference nor contexts support / response claims``, in [0, 1]; lower is better.
 
-    A response without claims is undefined. Of several references the one that leaves fewest such claims counts.
+    A response without claims is undefined. Of several references, the one with the fewest such claims counts.
     """
     return (yield from _beyond_contexts(sample, passages, correct=False))
 
@@ -262,14 +262,14 @@ def hallucination(sample: Sample, *, passages: Passages = "together") -> Flow:
 def self_knowledge(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``response claims that the reference supports and the contexts do not / response claims``, in [0, 1].
 
-    What the model knew by itself: right, yet not from the passages; lower is better where answers must be grounded.
-    A response without claims is undefined. Of several references the one that leaves fewest such claims counts.
+    These are correct claims that come from the model, not from the passages; lower is better if answers must be
+    grounded. A response without claims is undefined. Of several references, the one with the fewest such claims counts.
     """
     return (yield from _beyond_contexts(sample, passages, correct=True))
 
 
 def _beyond_contexts(sample: Sample, passages: Passages, *, correct: bool) -> Steps[Outcome]:
-    """The share of response claims outside the contexts that are right, or wrong, by the reference."""
+    """The share of response claims without support in the contexts that are correct (or wrong) by the reference."""
     claims = yield from claims_of(sample.response or "", sample.user_input)
     grounded = yield from check(claims, sample.retrieved_contexts or [], passages=passages)
 
@@ -293,13 +293,13 @@ def _beyond_contexts(sample: Sample, passages: Passages, *, correct: bool) -> St
 def noise_sensitivity(
     sample: Sample, *, mode: Literal["relevant", "irrelevant"] = "relevant", passages: Passages = "together"
 ) -> Flow:
-    """Response claims that are wrong, yet taken from a context / response claims; in [0, 1], lower is better.
+    """Wrong response claims that a context supports / response claims; in [0, 1], lower is better.
 
-    Wrong: the reference does not support the claim. A context is relevant if it supports a claim of the reference.
-    ``relevant`` counts wrong claims that a relevant context supports; ``irrelevant`` those that only irrelevant
-    contexts support, so that the two and ``hallucination`` add up to the share of wrong claims.
+    A claim is wrong if the reference does not support it. A context is relevant if it supports a reference claim.
+    ``relevant`` counts wrong claims that a relevant context supports; ``irrelevant`` counts those that only irrelevant
+    contexts support. The two and ``hallucination`` add up to the share of wrong claims.
 
-    A response without claims is undefined. A claim said to be supported, yet by no context, is a bad reply.
+    A response without claims is undefined. A reply that reports support without a supporting context is a bad reply.
     """
     contexts, question = sample.retrieved_contexts or [], sample.user_input
     claims = yield from claims_of(sample.response or "", question)

@@ -1,6 +1,6 @@
-"""Metrics of the retrieved contexts, by a judge: are they about the question, do they hold the answer, in what order?
+"""Metrics of the retrieved contexts, by a judge: relevancy, recall, precision and entity recall.
 
-Contexts are numbered by us. They are judged in one request, or one by one (``passages="each"``); contexts that
+The request numbers the contexts. They are judged in one request, or one by one (``passages="each"``); contexts that
 exceed the judge's window are judged in parts. The evidence names contexts by their numbers, from 1.
 """
 
@@ -56,11 +56,11 @@ def context_relevancy(
     graded: bool = False,
     passages: Passages = "together",
 ) -> Flow:
-    """``relevant contexts / contexts``, in [0, 1]: how much of what was retrieved is about the question?
+    """``relevant contexts / contexts``, in [0, 1]: which share of the contexts is relevant to the question?
 
-    Two judges, asked in different words, rate each context 0, 1 or 2. A context is relevant if the mean of its two
+    Two prompts with different wording rate each context 0, 1 or 2. A context is relevant if the mean of its two
     ratings is at least ``relevant_at``. ``graded=True`` gives the mean rating / 2 instead. Both ratings are always
-    used; a judge that fails fails the score, for one opinion must not pass for two.
+    used; if one request fails, the score fails, since one rating must not count as two.
     """
     if not 0 < relevant_at <= 2:
         raise InputError(f"context_relevancy(relevant_at={relevant_at:g}): must be above 0 and at most 2")
@@ -104,7 +104,7 @@ class Attributions(Struct):
 
 @lru_cache(maxsize=64)
 def attribution_shape(contexts: int) -> type[Attributions]:
-    """``Attributions`` whose numbers are those of the contexts."""
+    """``Attributions`` whose passage numbers are limited to those of the contexts."""
     numbers = [("passages", passage_numbers(contexts))]
     one = msgspec.defstruct("Attribution", numbers, bases=(Attribution,))
     return msgspec.defstruct("Attributions", [("statements", list[one])], bases=(Attributions,))  # type: ignore[valid-type, return-value]
@@ -122,11 +122,11 @@ def attribution_shape(contexts: int) -> type[Attributions]:
     claims_of="reference",
 )
 def context_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
-    """``statements of the reference that the contexts support / statements``, in [0, 1]: was what is needed found?
+    """``statements of the reference that the contexts support / statements``, in [0, 1]: are they all retrieved?
 
-    The judge splits the reference and attributes each statement in one request. Where that cannot be used, where
+    The judge splits the reference and attributes each statement in one request. If that reply is unusable, if
     the contexts exceed its window, or with ``passages="each"``, the statements are split first and then checked.
-    A reference without statements is undefined; of several references the best counts.
+    A reference without statements is undefined; the best of several references counts.
     """
     contexts, question = sample.retrieved_contexts or [], sample.user_input
 
@@ -143,11 +143,11 @@ def context_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
 
 
 def _attributed(reference: str, question: str | None, contexts: Sequence[str]) -> Steps[list[Finding] | None]:
-    """The statements of a reference, attributed in one request; None where that is not to be had."""
-    asked: dict[str, Any] = {"question": question} if question else {}
+    """Attribute the statements of a reference in one request; None if the reply is unusable or the input too long."""
+    fields: dict[str, Any] = {"question": question} if question else {}
     try:
         reply = yield from ask(
-            ATTRIBUTE, attribution_shape(len(contexts)), **asked, context=contexts, reference=reference
+            ATTRIBUTE, attribution_shape(len(contexts)), **fields, context=contexts, reference=reference
         )
     except BadReply:
         return None
@@ -196,8 +196,8 @@ def context_precision(
     """``sum over k of precision@k v_k / number of useful contexts``, in [0, 1]: do useful contexts rank first?
 
     ``v_k`` is 1 if the context at rank k is useful for arriving at the reference (or the ``response``, or for
-    answering the ``question``), else 0. None useful: 0. This is average precision over what was retrieved, not a
-    share of contexts; for that see ``context_relevancy``. Of several references the best counts.
+    answering the ``question``), else 0. If none is useful: 0. This is average precision over the retrieved contexts,
+    not a share of contexts; for that see ``context_relevancy``. The best of several references counts.
 
     >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", reference="1932", retrieved_contexts=["Noise.", "Opened in 1932."])
@@ -208,14 +208,14 @@ def context_precision(
     question, contexts = sample.user_input or "", sample.retrieved_contexts or []
 
     def useful_for(answer: str) -> Steps[Outcome]:
-        told = {"question": question, "answer": answer} if answer else {"question": question}
+        fields = {"question": question, "answer": answer} if answer else {"question": question}
         replies = yield from judged_contexts(
             USEFUL if answer else USEFUL_FOR_QUESTION,
             Usefulness,
             contexts,
             merit=lambda reply: reply.verdict == "yes",
             passages=passages,
-            **told,
+            **fields,
         )
         evidence: dict[str, Json] = {
             "contexts": [
@@ -235,7 +235,7 @@ def context_precision(
 
 
 def average_of_useful(useful: Sequence[bool]) -> float:
-    """Mean of precision@k over the ranks k of useful items; 0 where there is none.
+    """Mean of precision@k over the ranks k of useful items; 0 without useful items.
 
     >>> average_of_useful([True, False, True])
     0.8333333333333333
@@ -265,8 +265,9 @@ class Extracts(Struct):
 def sentence_relevancy(sample: Sample) -> Flow:
     """``sentences of the contexts that the question needs / sentences of the contexts``, in [0, 1].
 
-    The judge copies out the sentences it needs. A distinct sentence counts once, however often it was copied; what
-    does not stand in the contexts is left out, and listed in the evidence as ``discarded``. No sentences: undefined.
+    The judge copies the sentences needed. A distinct sentence counts once, however often it was copied; a copied
+    sentence that is not in the contexts is ignored, and listed in the evidence as ``discarded``. No sentences:
+    undefined.
     """
     contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
     units = {bare: unit for context in contexts for unit in sentences(context) if (bare := _bare(unit))}
@@ -277,23 +278,23 @@ def sentence_relevancy(sample: Sample) -> Flow:
 
     extracts = distinct((yield from gathered(copy, contexts)))
     copied = {extract: _covered(_bare(extract), units) for extract in extracts}
-    kept = set().union(*copied.values())
-    evidence: dict[str, Json] = {"sentences": [unit for bare, unit in units.items() if bare in kept]}
+    needed = set().union(*copied.values())
+    evidence: dict[str, Json] = {"sentences": [unit for bare, unit in units.items() if bare in needed]}
     if discarded := [extract for extract, covered in copied.items() if not covered]:
         evidence |= {"discarded": [*discarded], "flags": ["not_in_contexts"]}
-    return ratio(len(kept), len(units), empty="no sentences in the contexts", evidence=evidence)
+    return ratio(len(needed), len(units), empty="no sentences in the contexts", evidence=evidence)
 
 
 _WORD = re.compile(r"\w+")
 
 
 def _bare(text: str) -> str:
-    """The words of a text: what is left where marks, bullets, case and spacing are no matter."""
+    """The words of a text, without punctuation, bullets, case and spacing."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def _covered(extract: str, units: Iterable[str]) -> set[str]:
-    """The units that an extract copies: whole ones within it, or the one it is most of."""
+    """The units that an extract copies: units contained in it, or the unit of which it is the larger part."""
     return {unit for unit in units if _within(unit, extract) or (_within(extract, unit) and _most(extract, unit))}
 
 
@@ -327,26 +328,26 @@ class Entities(Struct):
 def context_entity_recall(sample: Sample) -> Flow:
     """``distinct entities of the reference that are among those of the contexts / distinct entities``, in [0, 1].
 
-    Compared without regard to case. What the judge lists although it does not stand in the text is left out, and
-    told in the evidence. A reference without entities is undefined; of several references the best counts.
+    Case is ignored. An entity that the judge lists but that is not in the text is ignored, and listed in the
+    evidence. A reference without entities is undefined; the best of several references counts.
     """
-    there, more = yield from _entities(sample.retrieved_contexts or [])
+    in_contexts, not_there = yield from _entities(sample.retrieved_contexts or [])
 
     def against(reference: str) -> Steps[Outcome]:
         wanted, invented = yield from _entities([reference])
         if not wanted:
             return Undefined("no entities in the reference", {"discarded": [*invented]})
-        found = wanted & there
+        found = wanted & in_contexts
         evidence: dict[str, Json] = {"found": [*sorted(found)], "missing": [*sorted(wanted - found)]}
-        if invented | more:
-            evidence |= {"discarded": [*sorted(invented | more)], "flags": ["not_in_text"]}
+        if invented | not_there:
+            evidence |= {"discarded": [*sorted(invented | not_there)], "flags": ["not_in_text"]}
         return ratio(len(found), len(wanted), empty="no entities in the reference", evidence=evidence)
 
     return (yield from over_references(sample, against))
 
 
 def _entities(texts: Sequence[str]) -> Steps[tuple[set[str], set[str]]]:
-    """The entities of texts, folded, and what the judge named that does not stand there."""
+    """Get the entities of texts, case-folded, and the entities that the judge named but that are not in the texts."""
 
     def name(part: Sequence[str]) -> Steps[list[str]]:
         reply = yield from ask(ENTITIES, Entities, text=part)
@@ -355,8 +356,8 @@ def _entities(texts: Sequence[str]) -> Steps[tuple[set[str], set[str]]]:
     listed = yield from gathered(name, texts)
     whole = "\n".join(map(_folded, texts))
     named = {_folded(entity) for entity in listed if entity.strip()}
-    there = {entity for entity in named if entity in whole}
-    return there, named - there
+    in_texts = {entity for entity in named if entity in whole}
+    return in_texts, named - in_texts
 
 
 def _folded(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Nuggets: the facts that a good answer holds, and how many of them are there."""
+"""Nugget recall: the share of the facts of a good answer that a response contains."""
 
 from __future__ import annotations
 
@@ -60,14 +60,15 @@ class Assignment(Struct):
 def nugget_recall(
     sample: Sample, *, score: Literal["weighted", "strict", "vital", "vital_strict"] = "weighted"
 ) -> Flow:
-    """How many of the facts that a good answer holds are in the response, in [0, 1].
+    """Share of the facts of a good answer (nuggets) that the response contains, in [0, 1].
 
     Support is 1 for full, 1/2 for partial, 0 for none. ``weighted``: ``(sum over vital + 1/2 sum over okay) /
-    (vital + 1/2 okay)``; ``vital``: the mean over vital nuggets; ``strict`` and ``vital_strict`` are the mean over
-    all, and over the vital ones, with partial support counted 0. The evidence holds all four.
+    (vital + 1/2 okay)``; ``vital``: the mean over vital nuggets; ``strict`` and ``vital_strict`` are the means over
+    all nuggets, and over the vital ones, with partial support counted as 0. The evidence holds all four.
 
-    Nuggets are given in ``metadata.nuggets`` (texts, or ``{text, importance}``), else made from the reference, one
-    request for each. None of either, or no nugget made, is undefined, as are the vital scores where none is vital.
+    Nuggets are given in ``metadata.nuggets`` (texts, or ``{text, importance}``), else the judge makes them from the
+    references in one request. Undefined without nuggets and reference, or if the judge lists no nugget; the vital
+    scores are also undefined if no nugget is vital.
     """
     nuggets = _given(sample)
     if nuggets is None:
@@ -92,7 +93,7 @@ def nugget_recall(
 
 
 def nugget_scores(importance: Sequence[str], support: Sequence[str]) -> dict[str, float | None]:
-    """The four scores of assigned nuggets; None where there is nothing to divide by.
+    """The four scores of assigned nuggets; None if the divisor is 0.
 
     >>> nugget_scores(["vital", "vital", "okay"], ["full", "partial", "none"])
     {'weighted': 0.6, 'strict': 0.3333333333333333, 'vital': 0.75, 'vital_strict': 0.5}
@@ -130,5 +131,5 @@ def _given(sample: Sample) -> list[Nugget] | None:
 
 def _made(question: str, references: Sequence[str]) -> Steps[list[Nugget]]:
     reply = yield from ask(CREATE, Nuggets, question=question, text=references)
-    kept = {" ".join(one.text.casefold().split()): one for one in reversed(reply.nuggets) if one.text.strip()}
-    return list(reversed(kept.values()))
+    by_words = {" ".join(one.text.casefold().split()): one for one in reversed(reply.nuggets) if one.text.strip()}
+    return list(reversed(by_words.values()))

@@ -39,10 +39,10 @@ def judged(
     each: bool = False,
     **fields: str | Sequence[str],
 ) -> Steps[list[Item]]:
-    """One reply of the shape ``item`` per text, in one request that numbers them.
+    """Get one reply of the shape ``item`` per text, in one request that numbers the texts.
 
-    An unusable reply to all of them (too few, too many, cut off) is asked for text by text, and fails as
-    BadReply where that does not help. ``each`` asks text by text at once.
+    If the reply is unusable (too few items, too many, cut off), each text gets a request of its own; if that fails too,
+    BadReply is raised. ``each`` makes one request per text from the start.
     """
     whole: BadReply | None = None
     given: dict[str, Any] = {**fields, of: texts}
@@ -58,7 +58,7 @@ def judged(
     except BadReply as error:
         if whole is None:
             raise
-        raise BadReply(whole.kind, f"{whole.message}; asked one by one: {error}", whole.reply) from error
+        raise BadReply(whole.kind, f"{whole.message}; requested one by one: {error}", whole.reply) from error
     return [items(reply)[0] for reply in replies]
 
 
@@ -71,8 +71,8 @@ def judged_contexts(
     passages: Passages = "together",
     **fields: str | Sequence[str],
 ) -> Steps[list[Item]]:
-    """One reply per context, as ``judged``. Contexts that exceed the judge's window are judged in halves; of the
-    overlapping parts of a single one, the reply of highest ``merit`` counts."""
+    """Get one reply per context, as ``judged``. Contexts that exceed the judge's window are judged in halves; for the
+    overlapping parts of a single context, the reply with the highest ``merit`` counts."""
     try:
         return (yield from judged(prompt, item, contexts, of="context", each=passages == "each", **fields))
     except AskFailed as error:
@@ -83,20 +83,20 @@ def judged_contexts(
     return [max(found, key=merit)] if len(contexts) == 1 else found
 
 
-def gathered(look: Callable[[Sequence[str]], Steps[list[T]]], texts: Sequence[str]) -> Steps[list[T]]:
-    """What a look at the texts lists; where they exceed the judge's window, what looks at their halves list."""
+def gathered(extract: Callable[[Sequence[str]], Steps[list[T]]], texts: Sequence[str]) -> Steps[list[T]]:
+    """Extract a list from texts; if they exceed the judge's window, join the lists extracted from their halves."""
     try:
-        return (yield from look(texts))
+        return (yield from extract(texts))
     except AskFailed as error:
         parts = halves(texts, error)
     found: list[T] = []
     for _, part in parts:
-        found += yield from gathered(look, part)
+        found += yield from gathered(extract, part)
     return found
 
 
 def halves(texts: Sequence[str], error: AskFailed) -> list[tuple[int, list[str]]]:
-    """Two parts of texts that do not fit the window, each with the number of texts before it; else the error."""
+    """Split texts that exceed the window in two, each part with the number of texts before it; else raise the error."""
     if error.kind != TOO_LONG:
         raise error
     if len(texts) > 1:
@@ -108,7 +108,7 @@ def halves(texts: Sequence[str], error: AskFailed) -> list[tuple[int, list[str]]
 
 
 def windows(text: str) -> list[str]:
-    """The two halves of a text, cut at white space where there is some, that share what stands around the middle.
+    """Split a text into two halves that overlap around the middle, cut at white space if possible.
 
     >>> left, right = windows("Filler sentence. " * 60)
     >>> len(left) < 1020 and len(right) < 1020 and left[-100:] in right
@@ -124,7 +124,7 @@ def windows(text: str) -> list[str]:
 def over_references(
     sample: Sample, judge: Callable[[str], Steps[Outcome]], *, best: Callable[..., Value] = max
 ) -> Steps[Outcome]:
-    """Judge a sample against each accepted reference; the best value counts."""
+    """Judge a sample against each accepted reference and return the best value."""
     outcomes: list[Outcome] = []
     for reference in filter(str.strip, sample.references):
         found = yield from judge(reference)
@@ -136,12 +136,12 @@ def over_references(
 
 
 def distinct(texts: Iterable[str]) -> list[str]:
-    """Texts without blank ones and repetitions (case and white space apart), in their order."""
-    kept = {" ".join(text.casefold().split()): text.strip() for text in reversed(list(texts)) if text.strip()}
-    return list(reversed(kept.values()))
+    """The texts without blank ones and repetitions (ignoring case and white space), in their order."""
+    by_words = {" ".join(text.casefold().split()): text.strip() for text in reversed(list(texts)) if text.strip()}
+    return list(reversed(by_words.values()))
 
 
 def plain(things: Sequence[Struct]) -> Json:
-    """Structs as evidence: plain JSON."""
-    told: Json = msgspec.to_builtins(list(things))
-    return told
+    """Convert Structs to plain JSON, for the evidence."""
+    evidence: Json = msgspec.to_builtins(list(things))
+    return evidence

@@ -1,4 +1,4 @@
-"""Which of two responses is better? Asked in both orders, because judges favour a place."""
+"""Preference between two responses, judged in both orders, because judges favour a position."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Preferred(Struct):
     hint="read the losses",
 )
 def preference(sample: Sample) -> Flow:
-    """1 (win) if the judge prefers the response to ``metadata.other_response`` in both orders, 0 (loss) if it
-    prefers the other in both, 1/2 (tie) for all else: two ties, a tie and a preference, or orders that disagree.
+    """1 (win) if the judge prefers the response to ``metadata.other_response`` in both orders, 0 (loss) if it prefers
+    the other in both, else 1/2 (tie): two ties, a tie and a preference, or orders that disagree.
 
-    The mean is the share of wins plus half the ties. No other response is undefined. Source: Zheng et al. 2023.
+    The mean is the share of wins plus half the ties. Undefined without another response. Source: Zheng et al. 2023.
 
     >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", response="1932", metadata={"other_response": "Long ago."})
@@ -46,12 +46,12 @@ def preference(sample: Sample) -> Flow:
     response, other = sample.response or "", sample.metadata.get(OTHER)
     if not isinstance(other, str) or not other.strip():
         return Undefined(f"no {OTHER} in metadata")
-    told: dict[str, Any] = {"question": sample.user_input or ""}
+    fields: dict[str, Any] = {"question": sample.user_input or ""}
     if references := [one for one in sample.references if one.strip()]:
-        told["reference"] = references if len(references) > 1 else references[0]
+        fields["reference"] = references if len(references) > 1 else references[0]
     ours_first, other_first = yield [
-        request(PREFER, Preferred, **told, A=response, B=other),
-        request(PREFER, Preferred, **told, A=other, B=response),
+        request(PREFER, Preferred, **fields, A=response, B=other),
+        request(PREFER, Preferred, **fields, A=other, B=response),
     ]
     won = (ours_first.better == "A") + (other_first.better == "B")
     lost = (ours_first.better == "B") + (other_first.better == "A")

@@ -1,4 +1,4 @@
-"""Ratings by criteria in words."""
+"""Rubric: a rating by criteria given in words, weighted by token probabilities if the endpoint returns them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..registry import metric
 
 
 class Preset(Struct, frozen=True):
-    """Criteria that come with a name: the words, what ratings on their own scale mean, and the fields they need."""
+    """Named criteria: their words, the scale with the meaning of its ratings, and the fields that they need."""
 
     criteria: str
     needs: tuple[str, ...]
@@ -37,7 +37,7 @@ PRESETS: Mapping[str, Preset] = {
     "completeness": Preset("Does the response answer every part of the question?", needs=("user_input",)),
     "conciseness": Preset("Does the response say what is needed without padding or repetition?", needs=()),
 }
-"""Criteria known by name; any other text is taken as it is written."""
+"""Criteria by name; any other text is used as the criteria itself."""
 
 _SHOWN = {"user_input": "question", "reference": "reference", "retrieved_contexts": "context"}
 _SCALE = re.compile(r"\s*(-?\d{1,6})\s*(?:-|–|to|\.\.)\s*(-?\d{1,6})\s*")
@@ -52,13 +52,13 @@ class Rating(Struct):
 
 @lru_cache(maxsize=64)
 def rating_shape(low: int, high: int) -> type[Rating]:
-    """``Rating`` that must lie on the scale."""
+    """``Rating`` limited to the scale."""
     on_scale = [("rating", Annotated[int, Meta(ge=low, le=high)])]
     return msgspec.defstruct("Rating", on_scale, bases=(Rating,))  # type: ignore[return-value]
 
 
 def rating_prompt(criteria: str, low: int, high: int, levels: str = "") -> Prompt:
-    """The instruction to rate by criteria. They are the user's own words and part of the instruction, not data."""
+    """The instruction to rate by criteria, which are the user's own words and part of the instruction, not data."""
     meaning = f"\nRatings: {levels}." if levels else f" {low} is worst, {high} best."
     return Prompt(
         f"Rate the response from {low} to {high} by these criteria and nothing else.{meaning}\nCriteria: {criteria}\n"
@@ -67,7 +67,7 @@ def rating_prompt(criteria: str, low: int, high: int, levels: str = "") -> Promp
 
 
 def _check(*, criteria: str, scale: str, fields: str | None, **_: object) -> None:
-    """That the parameters of a rubric make one."""
+    """Check the parameters of a rubric."""
     if not criteria.strip():
         raise InputError("rubric(criteria=''): say what to rate")
     _bounds(scale)
@@ -93,18 +93,19 @@ def rubric(
     fields: str | None = None,
     weighted: bool = True,
 ) -> Flow:
-    """``(rating - min) / (max - min)`` of a rating that the judge gives by ``criteria`` in words; in [0, 1].
+    """``(rating - min) / (max - min)`` of the judge's rating by ``criteria`` given in words; in [0, 1].
 
     ``criteria`` is a text, or the name of a preset: ``correctness`` (against the reference, with a meaning for each
-    rating from 1 to 5), ``coherence``, ``completeness``, ``conciseness``. ``scale`` is ``min-max``. The judge sees
-    the question and the reference where there are any; ``fields`` (such as ``"user_input,retrieved_contexts"``)
-    names exactly what it sees beside the response, and a sample that lacks one is undefined.
+    rating from 1 to 5), ``coherence``, ``completeness``, ``conciseness``. ``scale`` is ``min-max``. The judge gets
+    the response, and the question and the reference if there are any; ``fields`` (such as
+    ``"user_input,retrieved_contexts"``) lists instead the fields that it gets besides the response, and a sample
+    without one of them is undefined.
 
-    Where the endpoint tells the probabilities of the tokens (logprobs), the rating is the mean of the ratings on the
-    scale by their probabilities, as in G-Eval; the evidence says ``weighted`` and the ``chances``. Where it does not,
-    or with ``weighted=False``, the rating counts as it is written. A scale below 0 is never weighted.
+    If the endpoint returns the probabilities of the tokens (logprobs), the rating is the mean of the ratings on the
+    scale weighted by their probabilities, as in G-Eval; the evidence holds ``weighted`` and the ``chances``. Without
+    them, or with ``weighted=False``, the rating counts as written. A scale with negative ratings is never weighted.
 
-    A rating outside the scale is a bad reply: it is neither cut nor rounded. Source: Liu et al. 2023.
+    A rating outside the scale is a bad reply: it is neither clipped nor rounded. Source: Liu et al. 2023.
 
     >>> from steelyard.core.requests import play
     >>> sample = Sample(user_input="When?", response="In 1932.", reference="1932")
@@ -119,13 +120,13 @@ def rubric(
         if not _text(sample, name):
             return Undefined(f"no {name}")
     shown = ("user_input", "reference") if fields is None else wanted
-    told: dict[str, Any] = {label: _text(sample, name) for name, label in _SHOWN.items() if name in shown}
-    told = {label: text for label, text in told.items() if text} | {"response": sample.response or ""}
+    data: dict[str, Any] = {label: _text(sample, name) for name, label in _SHOWN.items() if name in shown}
+    data = {label: text for label, text in data.items() if text} | {"response": sample.response or ""}
     prompt = rating_prompt(preset.criteria, low, high, preset.levels if preset.scale == scale else "")
     if weighted and low >= 0:
-        found = yield from ask_with_logprobs(prompt, rating_shape(low, high), "rating", **told)
+        found = yield from ask_with_logprobs(prompt, rating_shape(low, high), "rating", **data)
     else:
-        found = WithLogprobs((yield from ask(prompt, rating_shape(low, high), **told)))
+        found = WithLogprobs((yield from ask(prompt, rating_shape(low, high), **data)))
     reply, chances = found.reply, _on_scale(found.chances, low, high)
     if not low <= reply.rating <= high:
         raise BadReply("out_of_range", f"rating {reply.rating} on a scale from {low} to {high}")
@@ -140,10 +141,10 @@ def rubric(
 
 
 def _on_scale(chances: Mapping[int, float], low: int, high: int) -> dict[int, float]:
-    """The chances of the ratings on the scale; none where they cannot be told apart.
+    """The probabilities of the ratings on the scale; empty if they cannot be distinguished.
 
-    A judge that writes numbers digit by digit gives a 1 the chances of 10 too: on a scale with such ratings the chances
-    count only where a rating of two digits is among them.
+    A judge that writes numbers digit by digit adds the probability of 10 to that of 1. On a scale with ratings of two
+    digits, the probabilities therefore count only if such a rating is among them.
     """
     on = {number: chance for number, chance in chances.items() if low <= number <= high}
     if high > 9 and not any(number > 9 for number in on):
@@ -168,9 +169,9 @@ def _named(fields: str) -> list[str]:
 
 
 def _text(sample: Sample, field: str) -> str | list[str]:
-    """A field as the judge is shown it; empty where it is absent or blank."""
+    """The text of a field for the prompt; empty if it is absent or blank."""
     value = sample.references if field == "reference" else getattr(sample, field)
     if isinstance(value, list):
-        kept = [text for text in value if text.strip()]
-        return kept[0] if field == "reference" and len(kept) == 1 else kept
+        texts = [text for text in value if text.strip()]
+        return texts[0] if field == "reference" and len(texts) == 1 else texts
     return value if value and value.strip() else ""

@@ -1,1 +1,1 @@
-"""lexical."""
+"""Metrics that compare texts word by word or by embeddings, without a judge."""

@@ -1,7 +1,7 @@
-"""Metrics that compare texts word by word, without a model: the samples' side of ``scalars`` and ``ngrams``.
+"""Metrics that compare the response with the reference word by word: samples for ``token_overlap`` and ``ngrams``.
 
-An absent field leaves a metric undefined; a blank response or an empty list of contexts is a bad one and scores by
-formula. Of several references the best counts, unless ``aggregation`` says otherwise.
+A metric is undefined if a field is absent; a blank response or an empty list of contexts is scored by formula. If there
+are several references, the best score counts unless ``aggregation`` states otherwise.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _answer(
 def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """1 if the normalised response equals the normalised reference, else 0.
 
-    Normalised: see ``normalize_answer``. Punctuation, case and English articles do not count; numbers do, by value.
+    For the normalisation see ``normalize_answer``: punctuation, case and English articles are ignored, and numbers are
+    compared by value.
     """
     return _answer(token_overlap.exact_match, sample, aggregation=aggregation)
 
@@ -58,8 +59,8 @@ def exact_match(sample: Sample, *, aggregation: Aggregation = "best") -> float |
 def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Harmonic mean of token precision and recall, over the multisets of normalised tokens.
 
-    Range 0 to 1. Both without tokens: 1; one of them: 0. Not the F1 over sets: a repeated word counts as often as it is
-    matched.
+    Range 0 to 1. 1 if neither text has tokens, 0 if only one has. Not the F1 over sets: a repeated word counts as often
+    as it is matched.
     """
     return _answer(token_overlap.token_f1, sample, aggregation=aggregation)
 
@@ -73,9 +74,9 @@ def token_f1(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
     explained_by="reference",
 )
 def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
-    """1 if the reference's normalised tokens stand in the response one after the other, else 0.
+    """1 if the response contains the reference's normalised tokens as a contiguous sequence, else 0.
 
-    Whole tokens count, not letters: "art" is not in "party". Says nothing of what else the response claims.
+    Whole tokens count, not letters: "art" is not in "party". Other claims of the response do not change the score.
     """
     return _answer(token_overlap.contains, sample, aggregation=aggregation)
 
@@ -91,7 +92,7 @@ def contains(sample: Sample, *, aggregation: Aggregation = "best") -> float | Un
 def edit_similarity(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """1 - Levenshtein distance / length of the longer text, over the characters of the normalised texts.
 
-    Range 0 to 1. Unrelated texts share letters by chance: values under 0.4 say little.
+    Range 0 to 1. Unrelated texts share letters by chance, so that values below 0.4 mean little.
     """
     return _answer(token_overlap.edit_similarity, sample, aggregation=aggregation)
 
@@ -109,9 +110,9 @@ def rouge_n(
 ) -> float | Undefined:
     """Overlap of n-grams of words as multisets: F1 of its share of the response and of the reference.
 
-    ``part`` gives ``precision`` (share of the response's) or ``recall`` (share of the reference's) instead. Equals
-    rouge-score without stemming on ASCII text; elsewhere words are runs of letters and digits of any script. A text of
-    fewer than n words scores 0.
+    ``part`` selects ``precision`` (share of the response's n-grams) or ``recall`` (share of the reference's) instead.
+    Equals rouge-score without stemming on ASCII text; in other text, words are runs of letters and digits of any
+    script. A text of fewer than n words scores 0.
     """
     return _answer(ngrams.rouge_n, sample, n=n, part=part, aggregation=aggregation)
 
@@ -127,7 +128,7 @@ def rouge_n(
 def rouge_l(sample: Sample, *, part: Part = "f", aggregation: Aggregation = "best") -> float | Undefined:
     """Longest common subsequence of words: F1 of its share of the response and of the reference.
 
-    The sentence-level form: line breaks mean nothing (not rougeLsum). Words and ``part`` as for ``rouge_n``.
+    This is the sentence-level form: line breaks are ignored (not rougeLsum). Words and ``part`` as for ``rouge_n``.
     """
     return _answer(ngrams.rouge_l, sample, part=part, aggregation=aggregation)
 
@@ -150,14 +151,14 @@ def bleu(
     """Sentence BLEU: brevity penalty times the geometric mean of clipped n-gram precisions, on a scale of 0 to 1.
 
     Equals sacrebleu's ``sentence_bleu`` / 100 (13a tokens, exponential smoothing, effective order) on text with spaces
-    between words; graphemes of unspaced scripts are tokens. Several references make one BLEU, as defined; with
-    ``aggregation`` each is scored by itself. The mean over samples is not corpus BLEU, which pools the counts.
+    between words; in scripts without spaces, graphemes are tokens. By definition, several references give one BLEU;
+    with ``aggregation`` each is scored by itself. The mean over samples is not corpus BLEU, which pools the counts.
     """
     return _answer(ngrams.bleu, sample, order=order, lowercase=lowercase, aggregation=aggregation)
 
 
 def _check_orders(*, order: int, words: int, **_: object) -> None:
-    """That chrF has an order of characters or of words."""
+    """Check that chrF has an order of characters or of words."""
     ngrams.check_orders(order, words)
 
 
@@ -175,15 +176,15 @@ def chrf(
 ) -> float | Undefined:
     """F-beta of mean precision and mean recall of character n-grams, on a scale of 0 to 1.
 
-    Equals sacrebleu's ``sentence_chrf`` / 100. ``words=2`` makes it chrF++.
+    Equals sacrebleu's ``sentence_chrf`` / 100. ``words=2`` gives chrF++.
     """
     return _answer(ngrams.chrf, sample, order=order, words=words, beta=beta, aggregation=aggregation)
 
 
 @metric(needs=ANSWER, batch_key="Accuracy", stage="answer", stage_rank=70, explained_by="reference")
 def typed_accuracy(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
-    """Exact match, meant to be read per kind of question: the same number as ``exact_match --by question_type``.
+    """Exact match, for reports by type of question: the same number as ``exact_match --by question_type``.
 
-    Called over columns with ``question_types=`` it gives ``Accuracy_<type>`` and ``Accuracy_Overall``.
+    Over columns with ``question_types=`` it returns ``Accuracy_<type>`` and ``Accuracy_Overall``.
     """
     return exact_match(sample, aggregation=aggregation)

@@ -1,6 +1,6 @@
-"""Overlap of content words: three measures, and a judge made of them that needs no model.
+"""Overlap of content words: three measures, and an answer judge made of them that needs no model.
 
-A judge is anything with ``judge(JudgeInput) -> AnswerQuality``.
+An answer judge is any object with the method ``judge(JudgeInput) -> AnswerQuality``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .token_overlap import Aggregation, over_references, overlap
 
 
 class JudgeInput(Struct, frozen=True):
-    """What a judge sees of one answer. ``context`` is the retrieved text, joined by blank lines."""
+    """The input of an answer judge: one answer. ``context`` is the retrieved text, joined by blank lines."""
 
     question: str = ""
     context: str = ""
@@ -26,7 +26,7 @@ class JudgeInput(Struct, frozen=True):
 
 
 class AnswerQuality(Struct, frozen=True):
-    """What a judge says of one answer: three numbers from 0 to 1, None where one is undefined, and why."""
+    """The scores of one answer: three numbers from 0 to 1 (None if undefined), and a comment."""
 
     faithfulness: float | None
     relevance: float | None
@@ -36,15 +36,15 @@ class AnswerQuality(Struct, frozen=True):
 
 @runtime_checkable
 class Judge(Protocol):
-    """Who weighs one answer."""
+    """An object that scores one answer."""
 
     def judge(self, case: JudgeInput, /) -> AnswerQuality:
-        """The quality of one answer."""
+        """Score one answer."""
         ...
 
 
-def found_share(text: str, places: Iterable[str]) -> float:
-    """Distinct content words of a text that are found in the places together / distinct content words of the text.
+def found_share(text: str, others: Iterable[str]) -> float:
+    """Distinct content words of a text that are in any of the other texts / distinct content words of the text.
 
     A text without content words: 0.
 
@@ -52,14 +52,14 @@ def found_share(text: str, places: Iterable[str]) -> float:
     0.5
     """
     wanted = set(content_words_of(text))
-    left = wanted.difference(*map(content_words_of, places))
-    return (len(wanted) - len(left)) / len(wanted) if wanted else 0.0
+    missing = wanted.difference(*map(content_words_of, others))
+    return (len(wanted) - len(missing)) / len(wanted) if wanted else 0.0
 
 
 def content_f1(response: str, reference: str) -> float:
     """F1 of the multisets of content words. Blank reference: 0.
 
-    Where neither text has a content word, 1 if their words are equal, else 0.
+    If neither text has a content word: 1 if their words are equal, else 0.
 
     >>> content_f1("Paris is the capital", "the capital: Paris, France")
     0.8
@@ -74,8 +74,8 @@ def content_f1(response: str, reference: str) -> float:
 def overlap_faithfulness(sample: Sample) -> float:
     """Distinct content words of the response found in the contexts / distinct content words of the response.
 
-    Content words: see ``content_words``. Range 0 to 1. No content words in the response, or no contexts: 0. It cannot
-    see negation, order or invented relations between words that are all there.
+    For content words see ``content_words``. Range 0 to 1. No content words in the response, or no contexts: 0. It
+    detects neither negation nor order nor invented relations between words that the contexts contain.
     """
     return found_share(sample.response or "", sample.retrieved_contexts or [])
 
@@ -102,9 +102,9 @@ def overlap_correctness(sample: Sample, *, aggregation: Aggregation = "best") ->
 
 
 class OverlapJudge:
-    """A deterministic judge without a model: the three overlap measures.
+    """A deterministic answer judge without a model: it returns the three overlap measures.
 
-    Without a reference correctness is 0.
+    Without a reference, correctness is 0.
 
     >>> case = JudgeInput("What is the capital of France?", "Paris is the capital of France.", "Paris", "Paris")
     >>> quality = OverlapJudge().judge(case)
@@ -117,7 +117,7 @@ class OverlapJudge:
     name = "overlap"
 
     def judge(self, case: JudgeInput, /) -> AnswerQuality:
-        """Weigh one answer by the words it shares with context, question and reference."""
+        """Score one answer by the words that it shares with context, question and reference."""
         faithfulness = found_share(case.answer, [case.context])
         relevance = found_share(case.question, [case.answer])
         correctness = content_f1(case.answer, case.reference or "")

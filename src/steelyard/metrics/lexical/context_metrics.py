@@ -15,8 +15,8 @@ NEEDS = ("reference", "retrieved_contexts")
 def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
     """Share of the reference's distinct normalised tokens found in the retrieved contexts together.
 
-    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Not the share of statements: that is the judged metric of
-    this name.
+    No contexts: 0. Reference without tokens: 0. Range 0 to 1. The judged metric of this name is the share of statements
+    instead.
     """
     if not sample.references:
         return NO_REFERENCE
@@ -25,10 +25,10 @@ def context_recall(sample: Sample, *, aggregation: Aggregation = "best") -> floa
 
 @metric(needs=NEEDS, way="lexical", name="context_precision")
 def context_precision(sample: Sample, *, aggregation: Aggregation = "best") -> float | Undefined:
-    """Share of the retrieved contexts that hold at least one of the reference's normalised tokens.
+    """Share of the retrieved contexts that contain at least one of the reference's normalised tokens.
 
-    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Ranks do not count, as they do in the judged metric
-    of this name.
+    No contexts: 0. Reference without tokens: 0. Range 0 to 1. Ranks are ignored; the judged metric of this name uses
+    them.
     """
     if not sample.references:
         return NO_REFERENCE
@@ -37,7 +37,7 @@ def context_precision(sample: Sample, *, aggregation: Aggregation = "best") -> f
 
 @metric(needs=("retrieved_contexts",), aliases=("nonempty_rate",))
 def non_empty_rate(sample: Sample) -> float:
-    """1 if at least one retrieved context is not blank, else 0; the mean is the share of samples with any context.
+    """1 if at least one retrieved context is not blank, else 0; the mean is the share of samples with a context.
 
     Source: Steelyard.
     """

@@ -1,4 +1,4 @@
-"""How far a response says what a reference says: counts of shared words, whole, in order, by weight."""
+"""Features of the answer-correctness model: counts of words that response and reference share."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ...text.tokens import normal_form, tokens_of
 from ...text.word_offsets import word_forms
 from ...text.word_weights import weights_of
 
-ASKED = 0.1
-"""What a word counts for that the question holds already, against 1 for a word that only the answer brings."""
+QUESTION_WORD = 0.1
+"""The weight of a word that is already in the question; a word that only the answer contains has weight 1."""
 _NEGATING = frozenset({*NEGATIONS, "t"})
 LONG = 100
-"""Characters of a reference beyond which nobody repeats it whole, and its words and letters are found in any long text:
-containment says nothing (a half), and content F1 stands in for recall and fuzzy match."""
+"""Characters of a reference beyond which containment means nothing and counts a half, since answers do not repeat it
+whole and any long text contains its words and letters; content F1 then replaces recall and fuzzy match."""
 
 
 class _Side(NamedTuple):
-    """What is compared of a text: normal form, tokens, stems in order, content stems, numbers, negation."""
+    """The compared parts of a text: normal form, tokens, stems in order, content stems, numbers, negation."""
 
     normal: str
     tokens: Counter[str]
@@ -53,7 +53,7 @@ def _side(text: str) -> _Side:
 
 
 def compared(response: str, reference: str, question: str = "") -> dict[str, float]:
-    """The counts of one response against one reference; words of the question count for little.
+    """Compute the counts of one response against one reference; words of the question have a low weight.
 
     >>> counts = compared("It was Ada Lovelace.", "Ada Lovelace", "Who wrote it?")
     >>> counts["contains"], counts["recall"], counts["negation"]
@@ -63,14 +63,14 @@ def compared(response: str, reference: str, question: str = "") -> dict[str, flo
     from rapidfuzz.fuzz import partial_ratio, ratio
 
     ours, theirs = _side(response), _side(reference)
-    asked = _side(question).content
+    in_question = _side(question).content
     mine, wanted = _weighted(response, question), _weighted(reference, question)
     total, all_mine = sum(wanted.values()), sum(mine.values())
     shared = sum([value for stem, value in wanted.items() if stem in mine or stem in ours.numbers])
-    new = {stem: value for stem, value in mine.items() if stem not in asked}
-    told = sum([value for stem, value in new.items() if stem in wanted])
+    new = {stem: value for stem, value in mine.items() if stem not in in_question}
+    new_and_wanted = sum([value for stem, value in new.items() if stem in wanted])
     absent = theirs.digits - ours.numbers
-    content_f1 = _content_f1(ours.content, theirs.content, asked)
+    content_f1 = _content_f1(ours.content, theirs.content, in_question)
     recall = shared / total if total else 0.0
     if len(theirs.normal) > LONG:
         contains = letters = 0.5
@@ -86,7 +86,7 @@ def compared(response: str, reference: str, question: str = "") -> dict[str, flo
         "content_f1": content_f1,
         "weighted_f1": 2 * shared / (all_mine + total) if total and all_mine else 0.0,
         "recall": recall,
-        "told": told / sum(new.values()) if new else 0.0,
+        "told": new_and_wanted / sum(new.values()) if new else 0.0,
         "ordered": _f1(LCSseq.similarity(ours.stems, theirs.stems), len(ours.stems), len(theirs.stems)),
         "bigrams": _f1(len(ours.bigrams & theirs.bigrams), len(ours.bigrams), len(theirs.bigrams)),
         "contains": contains,
@@ -101,16 +101,19 @@ def compared(response: str, reference: str, question: str = "") -> dict[str, flo
 
 @lru_cache(maxsize=64)
 def _weighted(text: str, question: str) -> dict[str, float]:
-    """The content stems of a text by weight; those of the question at a discount."""
-    asked = _side(question).content
-    return {stem: weight * (ASKED if stem in asked else 1.0) for stem, weight in weights_of(_side(text).content)}
+    """The weights of a text's content stems; stems of the question have a lower weight."""
+    in_question = _side(question).content
+    return {
+        stem: weight * (QUESTION_WORD if stem in in_question else 1.0)
+        for stem, weight in weights_of(_side(text).content)
+    }
 
 
-def _content_f1(ours: Counter[str], theirs: Counter[str], asked: Counter[str]) -> float:
-    """F1 of the multisets of content stems, those of the question at a discount."""
+def _content_f1(ours: Counter[str], theirs: Counter[str], in_question: Counter[str]) -> float:
+    """F1 of the multisets of content stems; stems of the question have a lower weight."""
 
     def total(counts: Iterable[tuple[str, int]]) -> float:
-        return sum([count * (ASKED if stem in asked else 1.0) for stem, count in counts])
+        return sum([count * (QUESTION_WORD if stem in in_question else 1.0) for stem, count in counts])
 
     shared = total([(stem, min(count, theirs[stem])) for stem, count in ours.items() if stem in theirs])
     both = total(ours.items()) + total(theirs.items())

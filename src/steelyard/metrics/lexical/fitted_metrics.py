@@ -1,8 +1,9 @@
-"""What a judge would be asked, answered by counting: correctness, faithfulness, relevance, without a model.
+"""Lexical estimates of correctness, faithfulness and relevance, fitted to human labels; no language model is called.
 
-The counts of ``correctness`` and ``grounding`` become probabilities by coefficients that were fitted to the labels of
-people; the files under ``data`` say to which. ``docs/agreement.md`` says how far the results agree with people, and
-what counting cannot see. A metric in this file is a screen: it finds what is worth a closer look.
+The counts of ``correctness_features`` and ``support_features`` are turned into probabilities by logistic models that
+were fitted to human labels; the coefficient files under ``resources`` name the labels. ``docs/agreement.md`` reports
+how well the results agree with people, and which errors counting cannot detect. Use a metric in this file to select
+samples for closer review.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ NEEDS_GROUNDS = ("response", "retrieved_contexts")
 def answer_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> Value | Undefined:
     """The probability that people would call the response correct, given the reference.
 
-    A logistic model of token F1, content-word F1 (also weighted by how rare the words are), recall of the reference's
-    stems, the share of what the response adds to the question that the reference holds, order, containment, fuzzy match
-    and numbers. Fitted to short factual answers in English (EVOUNA, Natural Questions); elsewhere read it as a score,
-    not as a probability. Of several references the best counts. Range 0 to 1; a blank response is 0.
+    A logistic model of token F1, content-word F1 (also weighted by the rarity of the words), recall of the reference's
+    stems, the share of the response's new words (not in the question) that are in the reference, order, containment,
+    fuzzy match and numbers. Fitted to short factual answers in English (EVOUNA, Natural Questions); for other answers,
+    read it as a score, not as a probability. The best of several references counts. Range 0 to 1; a blank response
+    is 0.
 
-    It sees words, not meaning: a paraphrase without a shared word is wrong to it, and a contradiction in the words of
-    the reference is right.
+    It compares words, not meaning: a paraphrase without a shared word scores low, and a contradiction in the words of
+    the reference scores high.
     """
     if not sample.references:
         return NO_REFERENCE
@@ -68,9 +70,9 @@ def answer_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> 
     source="Steelyard; labels of Wang et al. 2023, EVOUNA. arXiv:2305.12421",
 )
 def semantic_correctness(sample: Sample, *, aggregation: Aggregation = "best") -> Flow:
-    """``answer_correctness`` [lexical] with one more count: the cosine of the embeddings of response and reference.
+    """``answer_correctness`` [lexical] with one more feature: the cosine of the embeddings of response and reference.
 
-    Needs an embedder; fitted with ``local``.
+    Needs an embedder; the model was fitted with the embedder ``local``.
     """
     if not sample.references:
         return NO_REFERENCE
@@ -85,7 +87,7 @@ def semantic_correctness(sample: Sample, *, aggregation: Aggregation = "best") -
 
 
 def _correct(sample: Sample, reference: str, used: Model, **more: float) -> tuple[float, str, dict[str, float]]:
-    """The probability by one reference, the reference, and the counts behind it."""
+    """The probability for one reference, the reference, and the counts used."""
     response = sample.response or ""
     counts = {**compared(response, reference, sample.user_input or ""), **more}
     normal, wanted = normal_form(response), normal_form(reference)
@@ -122,15 +124,15 @@ def _reduced(
 def faithfulness(sample: Sample) -> Value:
     """The probability that people would call the response supported by the retrieved passages.
 
-    Each sentence is laid over the passages: how much of its words, weighted by how rare they are, stands in one short
-    stretch of a passage; whether neighbours there are neighbours too; how much is copied; which numbers, dates, units
-    and names no passage holds; negations and opposites on one side only. A logistic model of these counts, those of the
-    weakest sentence where they are shares. Range 0 to 1: 1 if every sentence stands in a passage word for word, 0 if
-    the passages hold none of its content words. No passages, or a blank response: 0.
+    Each sentence is aligned with the passages and counted: the share of its words, weighted by rarity, in one short
+    stretch of a passage; the share of neighbouring words that are neighbours there too; the share that is copied; the
+    numbers, dates, units and names that no passage contains; negations and opposites on one side only. A logistic model
+    combines these counts; shares are those of the weakest sentence. Range 0 to 1: 1 if passages contain every sentence
+    word for word, 0 if they contain none of its content words. No passages, or a blank response: 0.
 
-    The evidence holds for each sentence its support (share of weighted words found in the best stretch), the flags, and
-    which words are borne out by which characters of which passage. A screen: it cannot see a relation turned around in
-    the same words, or a claim that follows without being said.
+    The evidence holds for each sentence its support (share of weighted words found in the best stretch), its flags, and
+    the characters of the passage that match each word. Use it to select samples for review: it does not detect a
+    relation reversed in the same words, nor support for a claim that is only implied.
     """
     contexts, response = sample.retrieved_contexts or [], sample.response or ""
     found = support(response, contexts)
@@ -158,8 +160,8 @@ def faithfulness(sample: Sample) -> Value:
 def context_relevancy(sample: Sample) -> Value:
     """Mean probability, over the retrieved passages, that people would call the passage relevant to the question.
 
-    The question's words, weighted by how rare they are, in the best short stretch of the passage and in all of it,
-    and the names it lacks, through a logistic model. Range 0 to 1. No passages, or a blank question: 0.
+    A logistic model of the question's words, weighted by rarity, in the best short stretch of the passage and in all of
+    it, and of the names that the passage lacks. Range 0 to 1. No passages, or a blank question: 0.
     """
     contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
     used = model("relevance")
@@ -176,10 +178,11 @@ def context_relevancy(sample: Sample) -> Value:
     hint="look at retrieval: the passages are not about the question",
 )
 def semantic_relevancy(sample: Sample) -> Flow:
-    """``context_relevancy`` [lexical] with two more counts: the cosine of the question with the passage, and with the
-    sentence of the passage that is nearest to it.
+    """``context_relevancy`` [lexical] with two more features: the cosine of the question with the passage, and with the
+    most similar sentence of the passage.
 
-    Needs an embedder; fitted with ``local``. Passages without a word of the question are not lost here.
+    Needs an embedder; the model was fitted with the embedder ``local``. A passage that shares no word with the question
+    can score above 0.
     """
     contexts, question = sample.retrieved_contexts or [], sample.user_input or ""
     if not question.strip() or not any(map(str.strip, contexts)):
@@ -227,21 +230,21 @@ _DECLINES = re.compile(
     declines=("noncommittal", "declines"),
 )
 def answer_relevancy(sample: Sample) -> Value:
-    """Share of the question's content words, weighted by how rare they are, that the response takes up.
+    """Share of the question's content words, weighted by rarity, that the response repeats.
 
     0 if the response declines to answer. Range 0 to 1. A blank response: 0; a question without content words: 0.
-    Fitted to nothing, for there were no labels to fit it to. A terse right answer that repeats nothing of the question
-    scores 0, so read it beside a judged metric.
+    It is not fitted, because no labels were available. A short correct answer that repeats no word of the question
+    scores 0, so compare it with a judged metric.
     """
     question, response = sample.user_input or "", sample.response or ""
     words = words_with_offsets(question)
     weights = {stem: weight(stem) for stem, carries in zip(words.stems, words.content, strict=True) if carries}
     declines = _DECLINES.search(response)
-    held = set(words_with_offsets(response).stems)
-    found = [stem for stem in weights if stem in held]
+    in_response = set(words_with_offsets(response).stems)
+    found = [stem for stem in weights if stem in in_response]
     evidence: dict[str, Json] = {
         "found": [*found],
-        "missing": [stem for stem in weights if stem not in held],
+        "missing": [stem for stem in weights if stem not in in_response],
         "declines": declines[0] if declines else None,
     }
     total = sum(weights.values())

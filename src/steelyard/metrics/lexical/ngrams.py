@@ -1,8 +1,8 @@
-"""Measures over n-grams and subsequences: ROUGE, BLEU, chrF, over plain strings, on a scale of 0 to 1.
+"""ROUGE, BLEU and chrF of plain strings, by n-grams and subsequences, on a scale of 0 to 1.
 
-On English text they equal rouge-score (ROUGE), and sacrebleu's sentence scores (BLEU, chrF) divided by 100. Their
-tokenisers see only letters of ASCII, or no word borders in text without spaces; ours generalise them, so that
-identical texts score 1 in every script.
+On English text they equal rouge-score (ROUGE), and sacrebleu's sentence scores (BLEU, chrF) divided by 100. The
+tokenisers of those packages accept only ASCII letters, or find no word borders in text without spaces; ours generalise
+them, so that identical texts score 1 in every script.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _PLAIN = rf"[^\s.,{_SYMBOLS}]+"
 _TOKEN = re.compile(rf"{_PLAIN}(?:(?<=[0-9])[.,](?=[0-9]){_PLAIN})*|\S")
 _INTRICATE = re.compile(r"[.,][.,]|[0-9]-")
-# Where points meet points or digits meet dashes, the rules of mteval-v13a depend on their order: each applies to the
-# outcome of the one before.
+# For adjacent points, or digits next to dashes, the result of mteval-v13a depends on the order of its rules: each is
+# applied to the result of the previous one.
 _IN_ORDER = (
     (re.compile(rf"([{_SYMBOLS}])"), r" \1 "),
     (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
@@ -118,9 +118,9 @@ _IN_ORDER = (
 
 @lru_cache(maxsize=256)
 def bleu_tokens(text: str) -> tuple[str, ...]:
-    """The tokens of mteval-v13a, after graphemes of unspaced scripts are set apart. Case stays.
+    """The tokens of mteval-v13a, after graphemes of scripts without spaces are separated. Case is preserved.
 
-    Symbols stand alone; so do points and commas outside numbers, and dashes after digits.
+    Symbols are tokens of their own, as are points and commas outside numbers, and dashes after digits.
 
     >>> bleu_tokens("It's $3.50, isn't it?")
     ("It's", '$', '3.50', ',', "isn't", 'it', '?')
@@ -148,10 +148,10 @@ def bleu(
 ) -> float:
     """Sentence BLEU: brevity penalty times the geometric mean of the clipped n-gram precisions, n = 1 to ``order``.
 
-    Orders longer than the response are left out; an order without a match counts 1 / (2^i x n-grams) at the i-th such
-    order (exponential smoothing); no match at all: 0. Several references are one BLEU by definition: counts are
-    clipped by the reference that has most, the penalty takes the length nearest to the response's. ``aggregation``
-    ``best``, ``mean`` or ``worst`` scores each by itself instead. Tokens: ``bleu_tokens``; case counts unless
+    Orders longer than the response are left out; the i-th order without a match counts 1 / (2^i x n-grams) (exponential
+    smoothing); 0 if no order matches. By definition, several references give one BLEU: counts are clipped by the
+    reference with the most, and the penalty uses the reference length nearest to the response's. ``aggregation``
+    ``best``, ``mean`` or ``worst`` scores each reference by itself instead. Tokens: ``bleu_tokens``; case counts unless
     ``lowercase``. Range 0 to 1. Source: Papineni et al. 2002; Chen and Cherry 2014 (smoothing); Post 2018 (sacrebleu).
 
     >>> round(bleu("the cat sat on the mat", "the cat sat on a mat"), 4)
@@ -183,7 +183,7 @@ def _bleu(ours: Sequence[str], references: Sequence[Sequence[str]], order: int) 
 
 
 def _clipped_matches(ours: Sequence[str], references: Sequence[Sequence[str]], order: int) -> list[int]:
-    """Matched n-grams for each order that the response is long enough for."""
+    """Count the matched n-grams of each order up to the length of the response."""
     matches: list[int] = []
     for n in range(1, min(order, len(ours)) + 1):
         if n > 1 and not matches[-1]:  # no n-gram without its beginning
@@ -205,10 +205,10 @@ def chrf(
     beta: float = 2.0,
     aggregation: Aggregation = "best",
 ) -> float:
-    """F-beta of the mean precision and mean recall of character n-grams, n = 1 to ``order``, white space left out.
+    """F-beta of the mean precision and mean recall of character n-grams, n = 1 to ``order``, without white space.
 
-    With ``words=2`` n-grams of words up to that order count too (chrF++). An order for which either text is too short
-    is left out of the means. Case counts. Empty text: 0. Range 0 to 1.
+    With ``words=2``, n-grams of up to 2 words count too (chrF++). An order is left out of the means if either text is
+    too short for it. Case counts. Empty text: 0. Range 0 to 1.
 
     Source: Popović 2015, 2017; Post 2018 (sacrebleu).
 
@@ -222,7 +222,7 @@ def chrf(
 
 
 def check_orders(order: int, words: int) -> None:
-    """That there is an order of characters or of words; InputError else."""
+    """Raise InputError unless there is an order of characters or of words."""
     if order < 0 or words < 0 or order + words < 1:
         raise InputError(f"order is {order} and words is {words} (expected one of them to be 1 or more)")
 
@@ -242,7 +242,7 @@ def _chrf(ours: _Units, theirs: _Units, orders: tuple[int, ...], beta: float) ->
 
 
 _Units: TypeAlias = Sequence[Sequence[str]]
-"""What chrF takes n-grams of: the characters without white space, and for chrF++ the words."""
+"""The units of chrF's n-grams: the characters without white space, and for chrF++ the words."""
 
 
 @lru_cache(maxsize=256)
@@ -252,7 +252,7 @@ def _chrf_units(text: str, kinds: int) -> _Units:
 
 
 def _words_and_edges(pieces: Sequence[str]) -> list[str]:
-    """Words with one mark of punctuation cut off, from the end or else from the beginning, as chrF++ has them."""
+    """Split one punctuation mark off each word, from the end or else from the beginning, as chrF++ does."""
     found: list[str] = []
     for word in pieces:
         if len(word) > 1 and word[-1] in _EDGES:
@@ -265,11 +265,11 @@ def _words_and_edges(pieces: Sequence[str]) -> list[str]:
 
 
 _SHORT = 64
-"""Up to this length it is faster to search for a text's slices than to cut up the other text."""
+"""Up to this length, searching for a text's slices is faster than slicing the other text."""
 
 
 def _shared_slices(shorter: Sequence[str], longer: Sequence[str], n: int) -> int:
-    """How many slices of length n two texts (or lists of words) share, as multisets."""
+    """Count the slices of length n that two texts (or lists of words) share, as multisets."""
     if not isinstance(shorter, str) or not isinstance(longer, str):
         return overlap(shorter, longer, n)
     slices = _slices(shorter, n)
@@ -287,7 +287,7 @@ def _slices(text: str, n: int) -> list[str]:
 
 
 def _times(part: str, text: str, most: int) -> int:
-    """How often a string occurs in a text, overlaps included, counted up to ``most``."""
+    """Count the occurrences of a string in a text, overlaps included, up to ``most``."""
     times = text.count(part)
     if times >= most or len(part) == 1:
         return min(times, most)

@@ -1,4 +1,4 @@
-"""Retrieved passages as one line of word stems, with an index of where each stem stands."""
+"""Index of retrieved passages: one line of word stems, with the positions of each stem."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...text.word_offsets import Words, words_with_offsets
 
 
 class Window(NamedTuple):
-    """A stretch of the line, from its first to its last position; empty where ``last`` is before ``first``."""
+    """A stretch of the line, from its first to its last position; empty if ``last`` is before ``first``."""
 
     first: int
     last: int
@@ -20,8 +20,8 @@ class Window(NamedTuple):
 class PassageIndex(NamedTuple):
     """Retrieved passages as one line of stems, a gap (None) after each.
 
-    ``bases`` has the first position of each passage, ``places`` the positions of each stem, ``numbers`` those of each
-    number by its value, ``begins`` the stems by their first four letters.
+    ``bases`` holds the first position of each passage, ``places`` the positions of each stem, ``numbers`` the positions
+    of each number by its value, ``begins`` the stems by their first four letters.
     """
 
     words: tuple[Words, ...]
@@ -33,23 +33,23 @@ class PassageIndex(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many words all passages have."""
+        """The number of words in all passages."""
         return len(self.line) - len(self.bases)
 
     def source(self, position: int) -> tuple[int, int, int]:
-        """Passage (from 0) and characters of the word at a position of the line."""
+        """The passage (from 0), and the start and end characters, of the word at a position of the line."""
         passage = bisect_right(self.bases, position) - 1
         at = position - self.bases[passage]
         return passage, self.words[passage].start[at], self.words[passage].end[at]
 
     def bounds(self, position: int) -> Window:
-        """The stretch that the passage of a position fills, its gap included."""
+        """The stretch of the passage that contains a position, including its gap."""
         passage = bisect_right(self.bases, position)
         end = self.bases[passage] if passage < len(self.bases) else len(self.line)
         return Window(self.bases[passage - 1], end - 1)
 
     def forms(self, window: Window, around: int) -> list[str]:
-        """The forms of the words in a window and of so many around it, within the passage."""
+        """The forms of the words in a window and of ``around`` words on each side, within the passage."""
         if window.last < window.first:
             return []
         passage = bisect_right(self.bases, window.first) - 1
@@ -59,7 +59,7 @@ class PassageIndex(NamedTuple):
 
 @lru_cache(maxsize=16)
 def passages_of(contexts: tuple[str, ...]) -> PassageIndex:
-    """The passages, indexed; remembered, for several answers and metrics look at the same ones.
+    """Index passages; the index is cached, since several answers and metrics use the same passages.
 
     >>> passages_of(("A boat. Two boats.", "A ship.")).places["boat"]
     [1, 3]
@@ -89,13 +89,13 @@ def passages_of(contexts: tuple[str, ...]) -> PassageIndex:
 
 
 def within(positions: Sequence[int], window: Window) -> Sequence[int]:
-    """Those of some sorted positions that are in a window."""
+    """The sorted positions that are in a window."""
     if window.last < window.first:
         return ()
     return positions[bisect_right(positions, window.first - 1) : bisect_right(positions, window.last)]
 
 
 def any_within(positions: Sequence[int], window: Window) -> bool:
-    """Whether one of some sorted positions is in a window."""
+    """Whether any of the sorted positions is in a window."""
     at = bisect_right(positions, window.first - 1)
     return at < len(positions) and positions[at] <= window.last

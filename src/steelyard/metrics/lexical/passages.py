@@ -1,6 +1,6 @@
-"""Retrieved passages against the passages that should have been retrieved, by their text.
+"""Precision and recall of retrieved passages against reference passages, compared by their text.
 
-Where passages have ids, the ranking metrics apply instead: they need no comparison of texts.
+If passages have ids, use the ranking metrics instead: they need no comparison of texts.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ..registry import metric
 
 NEEDS = ("retrieved_contexts", "reference_contexts")
 Match: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
-"""How like two passages must be."""
+"""The similarity from which two passages match."""
 
 _SPACE = re.compile(r"\s+")
 
 
 @metric(needs=NEEDS)
 def passage_precision(sample: Sample, *, match: Match = 0.9, k: int | None = None) -> Value | Undefined:
-    """Retrieved contexts among the first k that match a reference context / contexts looked at (at most k).
+    """Retrieved contexts among the first k that match a reference context / retrieved contexts (at most k).
 
-    Two passages match if they are equal, if one holds the other, or if the shorter aligns with part of the longer with
-    a similarity of ``match`` at least (rapidfuzz' partial ratio / 100), after NFC and collapsing of white space. A
-    blank passage matches nothing. No contexts: 0; no reference contexts: undefined. Range 0 to 1. Divides by what is
-    there, not by k as ``precision@k`` does.
+    Two passages match if they are equal, if one contains the other, or if the shorter aligns with part of the longer
+    with a similarity of at least ``match`` (rapidfuzz' partial ratio / 100), after NFC and collapsing of white space. A
+    blank passage matches nothing. No contexts: 0; no reference contexts: undefined. Range 0 to 1. The divisor is the
+    number of contexts, not k as for ``precision@k``.
     """
     wanted = _passages(sample.reference_contexts)
     if not wanted:
@@ -56,7 +56,7 @@ def passage_recall(sample: Sample, *, match: Match = 0.9, k: int | None = None) 
 
 
 def passages_match(a: str, b: str, match: float = 0.9) -> bool:
-    """Whether two passages are the same text: equal, one within the other, or aligned with a similarity >= ``match``.
+    """Whether two passages match: equal, one within the other, or aligned with a similarity >= ``match``.
 
     >>> passages_match("The cat sat on the mat.", "Then: the  cat sat on a mat. It slept.", 0.8)
     True
@@ -78,7 +78,7 @@ def passages_match(a: str, b: str, match: float = 0.9) -> bool:
 
 @cached_by_text
 def flat(text: str) -> str:
-    """A passage as it is compared: NFC, white space collapsed and trimmed."""
+    """Normalise a passage for comparison: NFC, white space collapsed and trimmed."""
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 

@@ -1,4 +1,4 @@
-"""Likeness of meaning, by embeddings."""
+"""Similarity of response and reference, by embeddings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..registry import metric
     source="Risch et al. 2021. arXiv:2108.06130",
 )
 def semantic_similarity(sample: Sample) -> Flow:
-    """Cosine of the embeddings of response and reference, below 0 as 0; of several references the best counts.
+    """Cosine of the embeddings of response and reference, at least 0; the best of several references counts.
 
-    Range 0 to 1. Needs an embedder, and means what that embedder makes of meaning: unrelated texts are seldom at 0, and
-    a sentence and its negation are near 1. A blank response or reference has no meaning to compare: undefined.
+    Range 0 to 1. Needs an embedder, and depends on it: unrelated texts seldom score 0, and a sentence and its negation
+    score near 1. Undefined if the response or the reference is blank.
 
     >>> from steelyard.core.requests import play
     >>> sample = Sample(response="It opened in 1932.", reference=["In 1932.", "1932"])

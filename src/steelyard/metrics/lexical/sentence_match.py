@@ -1,4 +1,4 @@
-"""A sentence laid over passages: which of its words are there, in which stretch, in what order."""
+"""Match of a sentence against passages: the words found, the best stretch, their order."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from ...text.word_weights import weight
 from .passage_index import PassageIndex, Window, any_within, within
 
 ALIKE = 0.7
-"""What a word counts for whose like is in the passages (film for movie)."""
+"""The credit of a word if the passages contain a related word (film for movie)."""
 KIN = 0.8
-"""What a word of the same beginning counts for, times the share of letters that agree (politician for politics)."""
+"""The credit of a word if the passages contain one with the same beginning (politician for politics), times the share
+of letters that agree."""
 NOWHERE = Window(0, -1)
 _FAR = 6
-"""Words between two neighbours of the sentence that still count as neighbours in a passage."""
+"""The largest distance in a passage at which two neighbouring words of the sentence still count as neighbours."""
 _MANY = 40
-"""So many places of a word are looked at one by one; beyond, those before the word that follows."""
+"""Up to this number, all positions of a word are tried; beyond it, only those followed by the sentence's next word."""
 
 
 class WordMatch(NamedTuple):
-    """Where a word of the sentence stands in the passages, what it counts for, and how it was found."""
+    """The positions of a word in the passages, its credit, and how it was matched."""
 
     positions: list[int]
     credit: float
@@ -31,7 +32,7 @@ class WordMatch(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """A run of words that a passage holds: the first word of the sentence, how many, the position in the line."""
+    """A run of words that a passage contains: its first word in the sentence, its length, its position in the line."""
 
     at: int
     size: int
@@ -39,9 +40,9 @@ class Fragment(NamedTuple):
 
 
 class SentenceMatch:
-    """One sentence over the passages.
+    """One sentence matched against the passages.
 
-    ``core`` are the words (by number) that carry content and are no small talk; ``weights`` is what their stems tell.
+    ``core`` lists the content words (by number) that are not small talk; ``weights`` are the weights of their stems.
     """
 
     def __init__(self, words: Words, first: int, last: int, passages: PassageIndex) -> None:
@@ -87,7 +88,7 @@ class SentenceMatch:
         return matches
 
     def _kin(self, stem: str) -> tuple[str, float] | None:
-        """The stem of the passages with the longest common beginning, and the share of letters that agree."""
+        """The stem in the passages with the longest common beginning, and the share of letters that agree."""
         best: tuple[str, float] | None = None
         for word in self.passages.begins.get(stem[:4], ()) if len(stem) >= 4 else ():
             shared = 4
@@ -101,38 +102,38 @@ class SentenceMatch:
         return best
 
     def best_window(self, size: int) -> tuple[float, Window]:
-        """The most weight that any stretch of ``size`` words of a passage holds, as a share, and the first such."""
+        """The highest share of weight in any stretch of ``size`` words of a passage, and the first such stretch."""
         if not self.total:
             return 1.0, NOWHERE
         events, worth = self._events, self.worth
-        held: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         current = best = 0.0
         low = 0
         passage, window = NOWHERE, NOWHERE
         for at, (place, stem) in enumerate(events):
             if place > passage.last:
                 passage = self.passages.bounds(place)
-            if not held[stem]:
+            if not counts[stem]:
                 current += worth[stem]
-            held[stem] += 1
+            counts[stem] += 1
             floor = max(passage.first, place - size + 1)
             while events[low][0] < floor:
                 gone = events[low][1]
-                held[gone] -= 1
-                if not held[gone]:
+                counts[gone] -= 1
+                if not counts[gone]:
                     current -= worth[gone]
                 low += 1
             if current > best + 1e-9:
                 best, window = current, Window(events[low][0], events[at][0])
         return min(1.0, best / self.total), window
 
-    def held(self, at: int, window: Window) -> bool:
-        """Whether a window holds a word of the sentence."""
+    def is_in(self, at: int, window: Window) -> bool:
+        """Whether a window contains a word of the sentence."""
         match = self.matches.get(self.stems[at])
         return match is not None and any_within(match.positions, window)
 
     def bound(self, window: Window) -> float:
-        """Share of neighbouring content words that are neighbours, in this order, in the window too."""
+        """Share of neighbouring content words that are also neighbours, in the same order, in the window."""
         bound = 0
         for a, b in zip(self.core, self.core[1:], strict=False):
             one, other = self.matches.get(self.stems[a]), self.matches.get(self.stems[b])
@@ -141,7 +142,7 @@ class SentenceMatch:
         return bound / (len(self.core) - 1)
 
     def fragments(self) -> list[Fragment]:
-        """The sentence cut, from its start, into the longest runs of words that a passage holds."""
+        """Cut the sentence, from its start, into the longest runs of words that a passage contains."""
         line, stems, length = self.passages.line, self.stems, len(self.stems)
         found: list[Fragment] = []
         at = 0
@@ -170,7 +171,7 @@ class SentenceMatch:
         return [place - 1 for place in following if place and line[place - 1] == stem] or candidates[:1]
 
     def repeated(self, window: Window) -> int:
-        """How often content words stand in the sentence more than once without doing so in the window."""
+        """Count the repetitions of content words in the sentence that the window does not have."""
         extra = 0
         for stem, count in Counter(self.stems[at] for at in self.core).items():
             if count > 1:
@@ -179,7 +180,7 @@ class SentenceMatch:
         return extra
 
     def frequent(self) -> float:
-        """BM25 of the passages for the sentence's content words, over that of words that are never said too often.
+        """BM25 of the passages for the sentence's content words, divided by its limit for very frequent words.
 
         k1 = 1.2, b = 0.75, and 100 words as the common length.
         """
@@ -191,7 +192,7 @@ class SentenceMatch:
 
 
 def _follows(ones: Sequence[int], others: Sequence[int]) -> bool:
-    """Whether, of the closest pair of positions, the second comes after the first and not far from it."""
+    """Whether, in the closest pair of positions, the second follows the first within ``_FAR`` words."""
     if not ones or not others:
         return False
     distance = min((b - a for a in ones for b in others), key=lambda gap: (abs(gap), -gap))

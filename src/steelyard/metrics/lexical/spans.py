@@ -1,11 +1,11 @@
-"""Retrieved chunks against spans of the source: how much of the evidence they cover, whatever the chunking.
+"""Recall, precision and IoU of retrieved chunks against relevant spans of the source, independent of the chunking.
 
-Evidence is anchored in the source, so these measures survive a new chunking, which ids do not. A span is given by its
-offsets, or by its text. A chunk is placed by its offsets (``metadata["retrieved_spans"]``: for each retrieved context
-``{"doc", "start", "end"}`` or null), else by its text in the sources (``metadata["sources"]``: ``{doc: text}``),
-exactly after NFC and white space or by an alignment of 0.9 at least. Where a span's source is not at hand, chunks are
-compared with the text of the span itself. A chunk that can be placed nowhere counts as retrieved text that is not
-evidence, and is counted in the evidence of the score.
+Spans refer to the source, so these measures remain comparable after a new chunking, in contrast to ids. A span is given
+by its offsets or by its text. A chunk is located by its offsets (``metadata["retrieved_spans"]``: for each retrieved
+context ``{"doc", "start", "end"}`` or null), else by its text in the sources (``metadata["sources"]``:
+``{doc: text}``), exactly after NFC and white-space normalisation, or by an alignment of at least 0.9. If the source of
+a span is not given, chunks are compared with the text of the span itself. A chunk that cannot be located counts as
+retrieved text outside all relevant spans; the evidence of the score gives the number of such chunks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def span_recall(sample: Sample, *, k: int | None = None) -> Value | Undefined:
 
 @metric(needs=NEEDS)
 def span_precision(sample: Sample, *, k: int | None = None) -> Value | Undefined:
-    """Characters of the first k retrieved chunks that lie in relevant spans / characters of these chunks.
+    """Characters of the first k retrieved chunks that are in relevant spans / characters of these chunks.
 
     Overlapping chunks count a character once. No chunks: 0. Range 0 to 1.
     """
@@ -55,7 +55,7 @@ def span_precision(sample: Sample, *, k: int | None = None) -> Value | Undefined
 def span_iou(sample: Sample, *, k: int | None = None) -> Value | Undefined:
     """Characters in both the relevant spans and the first k retrieved chunks / characters in either.
 
-    Range 0 to 1; 1 only where the chunks are the spans.
+    Range 0 to 1; 1 only if the chunks equal the spans.
     """
     cover = _cover(sample, k)
     if isinstance(cover, Undefined):
@@ -65,7 +65,7 @@ def span_iou(sample: Sample, *, k: int | None = None) -> Value | Undefined:
 
 @metric(needs=NEEDS)
 def span_full(sample: Sample, *, k: int | None = None) -> Value | Undefined:
-    """1 if the first k retrieved chunks cover every relevant span wholly, else 0."""
+    """1 if the first k retrieved chunks cover every relevant span completely, else 0."""
     cover = _cover(sample, k)
     if isinstance(cover, Undefined):
         return cover
@@ -73,7 +73,7 @@ def span_full(sample: Sample, *, k: int | None = None) -> Value | Undefined:
 
 
 class Cover(NamedTuple):
-    """Characters that are relevant, retrieved, and both; and chunks that could not be placed."""
+    """Numbers of characters that are relevant, retrieved, and both; numbers of chunks, and of chunks not located."""
 
     relevant: int
     retrieved: int
@@ -83,11 +83,11 @@ class Cover(NamedTuple):
 
     @property
     def evidence(self) -> dict[str, Json]:
-        """The counts, for the score."""
+        """The counts, as evidence of the score."""
         return {**self._asdict()}
 
     def ratio(self, part: int, whole: int) -> Value:
-        """A share of characters, with its parts."""
+        """A share of characters, with numerator and denominator."""
         return Value(part / whole if whole else 0.0, self.evidence, (part, whole))
 
 
@@ -100,7 +100,7 @@ def _cover(sample: Sample, k: int | None) -> Cover | Undefined:
     contexts = (sample.retrieved_contexts or [])[:k]
     given = _read(sample, "retrieved_spans", list[Span | None]) or []
     if contexts and not (given or sources or quotes):
-        return Undefined("nothing to place the chunks by (no offsets, no sources, no text of spans)")
+        return Undefined("the chunks cannot be located (no offsets, no sources, no text of spans)")
     seen: Stretches = defaultdict(list)
     counted: Stretches = defaultdict(list)
     outside, unplaced = 0, 0
@@ -134,7 +134,7 @@ def _read(sample: Sample, name: str, kind: type[T]) -> T | None:
 
 
 def _relevant(spans: Iterable[Span], sources: Mapping[str, str]) -> tuple[Stretches, dict[str, str]]:
-    """The relevant stretches, and the quotes: spans known by their text alone, each a document of its own."""
+    """The relevant stretches, and the quotes: spans given by their text alone, each treated as its own document."""
     relevant: Stretches = defaultdict(list)
     quotes: dict[str, str] = {}
     for span in spans:
@@ -158,7 +158,7 @@ def _checked(doc: str, start: int, end: int) -> TextRange:
 
 
 def _place(text: str, given: Span | None, sources: Mapping[str, str]) -> tuple[str, TextRange] | None:
-    """The document and stretch of a chunk: as given, else found by its text, in the document named first."""
+    """Locate a chunk: the document and stretch given, else found by its text, first in the document given."""
     if given is not None and given.start is not None and given.end is not None:
         return given.doc, _checked(given.doc, given.start, given.end)
     docs = sorted(sources, key=lambda doc: given is None or doc != given.doc)
@@ -170,7 +170,7 @@ def _place(text: str, given: Span | None, sources: Mapping[str, str]) -> tuple[s
 
 
 def _union(stretches: Iterable[TextRange], source: str = "") -> list[TextRange]:
-    """Stretches merged where they overlap or meet, or where the source has only white space between them."""
+    """Merge stretches that overlap or meet, or between which the source has only white space."""
     merged: list[TextRange] = []
     for one in sorted(stretches):
         if merged and (one.start <= merged[-1].end or source[merged[-1].end : one.start].isspace()):
@@ -185,7 +185,7 @@ def _size(stretches: Stretches, sources: Mapping[str, str]) -> int:
 
 
 def _common(relevant: Iterable[TextRange], seen: Iterable[TextRange], source: str) -> int:
-    """Characters of relevant stretches that lie in stretches seen."""
+    """Count the characters of relevant stretches that are in the retrieved stretches."""
     theirs = _union(seen, source)
     return sum(
         max(0, min(one.end, other.end) - max(one.start, other.start)) for one in _union(relevant) for other in theirs

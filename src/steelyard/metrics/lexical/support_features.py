@@ -1,7 +1,7 @@
-"""What passages say about a response: sentence by sentence, which words they hold, where, and what speaks against it.
+"""Features of the faithfulness and relevance models: words that the passages contain, and contradictions.
 
-Rules of this file: it counts, it does not judge. Every number here is plain arithmetic over words with places; the
-weights that make a probability of them are data (``calibrated.py``).
+Rules of this file: it only counts. Every number is plain arithmetic over words with positions; the coefficients that
+turn the counts into a probability are data (``stats/logistic.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .sentence_match import Fragment, SentenceMatch
 
 
 class Aligned(Struct, frozen=True):
-    """Words of the response, and the words of a passage (numbered from 1) that bear them out, by characters."""
+    """Words of the response and the matching words of a passage (numbered from 1), by characters."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Aligned(Struct, frozen=True):
 
 
 class PassageSupport(Struct, frozen=True):
-    """One sentence of the response against the passages. ``counts`` are what the model weighs."""
+    """One sentence of the response against the passages. ``counts`` are the features of the model."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class PassageSupport(Struct, frozen=True):
 
 
 def support(response: str, contexts: Sequence[str]) -> list[PassageSupport]:
-    """Each sentence of the response that has words, against all the passages.
+    """Match each sentence of the response that has words against all the passages.
 
     >>> one, = support("Ada was born in 1816.", ["Ada Lovelace (born 1815) was a mathematician."])
     >>> [(flag.kind, flag.text, flag.instead) for flag in one.flags]
@@ -61,50 +61,52 @@ def support(response: str, contexts: Sequence[str]) -> list[PassageSupport]:
     return found
 
 
-def _support(laid: SentenceMatch, start: int, end: int) -> PassageSupport:
-    length = len(laid)
-    near, _ = laid.best_window(length + 4)
-    wide, window = laid.best_window(2 * length + 8)
-    fragments = laid.fragments()
-    flags = mismatches(laid, window)
+def _support(sentence: SentenceMatch, start: int, end: int) -> PassageSupport:
+    length = len(sentence)
+    near, _ = sentence.best_window(length + 4)
+    wide, window = sentence.best_window(2 * length + 8)
+    fragments = sentence.fragments()
+    flags = mismatches(sentence, window)
     kinds = Counter(flag.kind for flag in flags)
-    digits = [at for at in range(length) if laid.numbers[at] is not None and laid.forms[at][0].isdigit()]
+    digits = [at for at in range(length) if sentence.numbers[at] is not None and sentence.forms[at][0].isdigit()]
     counts = {
         "near": near,
         "wide": wide,
-        "frequent": laid.frequent(),
-        "bound": laid.bound(window) if len(laid.core) > 1 else wide,
+        "frequent": sentence.frequent(),
+        "bound": sentence.bound(window) if len(sentence.core) > 1 else wide,
         "copied": sum(one.size**2 for one in fragments) / length**2,
         "covered": sum(one.size for one in fragments) / length,
-        "last": float(laid.held(laid.core[-1], window)) if laid.core else 1.0,
-        "alike": float(sum(match.how == "alike" for match in laid.matches.values())),
-        "numbers_found": float(sum(laid.held(at, window) for at in digits)),
+        "last": float(sentence.is_in(sentence.core[-1], window)) if sentence.core else 1.0,
+        "alike": float(sum(match.how == "alike" for match in sentence.matches.values())),
+        "numbers_found": float(sum(sentence.is_in(at, window) for at in digits)),
         "numbers_missing": float(kinds["number"] + kinds["date"]),
         "units": float(kinds["unit"]),
         "number_words_missing": float(kinds["number word"]),
         "names_missing": float(kinds["name"]),
         "opposites": float(kinds["opposite"]),
         "negation": float(kinds["negation"]),
-        "repeated": float(laid.repeated(window)),
-        "small_talk": float(len(laid.small_talk)),
-        "heaviest_missing": max((laid.weights[laid.stems[at]] for at in laid.missing), default=0.0),
-        "content": float(len(laid.weights)),
+        "repeated": float(sentence.repeated(window)),
+        "small_talk": float(len(sentence.small_talk)),
+        "heaviest_missing": max((sentence.weights[sentence.stems[at]] for at in sentence.missing), default=0.0),
+        "content": float(len(sentence.weights)),
     }
-    return PassageSupport(start, end, length, " ".join(laid.stems), counts, flags, _aligned(laid, window, fragments))
+    return PassageSupport(
+        start, end, length, " ".join(sentence.stems), counts, flags, _aligned(sentence, window, fragments)
+    )
 
 
-def _aligned(laid: SentenceMatch, window: Window, fragments: Sequence[Fragment]) -> list[Aligned]:
-    """Runs of two words and more by their longest fragment, other content words by their place in the window, or
-    else by their first place anywhere."""
+def _aligned(sentence: SentenceMatch, window: Window, fragments: Sequence[Fragment]) -> list[Aligned]:
+    """Align runs of two or more words with their longest fragment, and other content words with their position in the
+    window, or else with their first position in any passage."""
     pairs = {one.at + step: one.position + step for one in fragments if one.size > 1 for step in range(one.size)}
-    for at in laid.core:
-        if at not in pairs and (match := laid.matches.get(laid.stems[at])) is not None:
+    for at in sentence.core:
+        if at not in pairs and (match := sentence.matches.get(sentence.stems[at])) is not None:
             pairs[at] = (within(match.positions, window) or match.positions)[0]
     spans: list[Aligned] = []
     before = (-2, -2)
     for at, place in sorted(pairs.items()):
-        passage, start, end = laid.passages.source(place)
-        here = laid.words.start[laid.first + at], laid.words.end[laid.first + at]
+        passage, start, end = sentence.passages.source(place)
+        here = sentence.words.start[sentence.first + at], sentence.words.end[sentence.first + at]
         if (at - 1, place - 1) == before:
             spans[-1] = Aligned(spans[-1].start, here[1], passage + 1, spans[-1].passage_start, end)
         else:
@@ -130,35 +132,37 @@ _SUMMED = (
 
 
 def pooled(sentences: Sequence[PassageSupport]) -> dict[str, float]:
-    """The counts of a whole response: shares of its weakest sentence, sums of what was found and missed as
-    ``log(1 + sum)``, means over words, the heaviest missing word. Sentences without content words are left out where
+    """Pool the counts of all sentences of a response.
+
+    Shares are those of the weakest sentence; numbers of words found and missed are ``log(1 + sum)``; others are means
+    over words; the weight of the heaviest missing word is the maximum. Sentences without content words are left out if
     there are others.
     """
-    telling = [one for one in sentences if one.counts["content"]] or sentences
-    counts = {name: min((one.counts[name] for one in telling), default=0.0) for name in _LOWEST}
+    with_content = [one for one in sentences if one.counts["content"]] or sentences
+    counts = {name: min((one.counts[name] for one in with_content), default=0.0) for name in _LOWEST}
     counts |= {name: math.log1p(sum(one.counts[name] for one in sentences)) for name in _SUMMED}
-    total = sum(one.words for one in telling) or 1
-    counts |= {name: sum(one.words * one.counts[name] for one in telling) / total for name in _MEAN}
-    counts["heaviest_missing"] = max((one.counts["heaviest_missing"] for one in telling), default=0.0)
+    total = sum(one.words for one in with_content) or 1
+    counts |= {name: sum(one.words * one.counts[name] for one in with_content) / total for name in _MEAN}
+    counts["heaviest_missing"] = max((one.counts["heaviest_missing"] for one in with_content), default=0.0)
     return counts
 
 
 def verbatim(sentences: Sequence[PassageSupport]) -> bool:
-    """Whether passages hold every sentence word for word."""
+    """Whether the passages contain every sentence word for word."""
     return all(one.counts["copied"] == 1.0 for one in sentences)
 
 
 def nothing_found(sentences: Sequence[PassageSupport]) -> bool:
-    """Whether there are content words, and the passages hold none of them."""
-    telling = [one.counts for one in sentences if one.counts["content"]]
-    return bool(telling) and not any(one["frequent"] for one in telling)
+    """Whether there are content words, and the passages contain none of them."""
+    with_content = [one.counts for one in sentences if one.counts["content"]]
+    return bool(with_content) and not any(one["frequent"] for one in with_content)
 
 
 def relevance(question: str, context: str) -> dict[str, float] | None:
-    """The question against one passage: the counts that the relevance model weighs; None where either has no words.
+    """Count the features of the relevance model for a question and a passage; None if either has no words.
 
-    Beside what is found where: how often the question's first content word stands in the passage, how many words come
-    before the first that is found, the share of function words (a list or a menu has few), the passage's length.
+    They include the number of occurrences of the question's first content word, the number of words before the first
+    match, the share of function words (low in a list or a menu), and the length of the passage.
 
     >>> counts = relevance("Who wrote Dracula?", "Dracula is a novel by Bram Stoker.")
     >>> 0.5 < counts["whole"] < 0.7, counts["names_missing"]
@@ -170,23 +174,23 @@ def relevance(question: str, context: str) -> dict[str, float] | None:
     return _relevance(SentenceMatch(words, 0, len(words), passages), passages)
 
 
-def _relevance(laid: SentenceMatch, passages: PassageIndex) -> dict[str, float]:
-    length = len(laid)
-    near, _ = laid.best_window(length + 4)
-    wide, window = laid.best_window(2 * length + 8)
-    places = [place for match in laid.matches.values() for place in match.positions]
-    first = laid.matches.get(laid.stems[laid.core[0]]) if laid.core else None
+def _relevance(sentence: SentenceMatch, passages: PassageIndex) -> dict[str, float]:
+    length = len(sentence)
+    near, _ = sentence.best_window(length + 4)
+    wide, window = sentence.best_window(2 * length + 8)
+    places = [place for match in sentence.matches.values() for place in match.positions]
+    first = sentence.matches.get(sentence.stems[sentence.core[0]]) if sentence.core else None
     content = passages.words[0].content
     return {
         "near": near,
         "wide": wide,
-        "whole": sum(laid.worth.values()) / laid.total if laid.total else 1.0,
-        "frequent": laid.frequent(),
-        "covered": sum(one.size for one in laid.fragments()) / length,
+        "whole": sum(sentence.worth.values()) / sentence.total if sentence.total else 1.0,
+        "frequent": sentence.frequent(),
+        "covered": sum(one.size for one in sentence.fragments()) / length,
         "first": math.log1p(len(first.positions)) if first is not None else 0.0,
-        "last": float(bool(laid.core) and laid.held(laid.core[-1], window)),
-        "names_missing": math.log1p(len(list(names(laid)))),
-        "heaviest_missing": max((laid.weights[laid.stems[at]] for at in laid.missing), default=0.0),
+        "last": float(bool(sentence.core) and sentence.is_in(sentence.core[-1], window)),
+        "names_missing": math.log1p(len(list(names(sentence)))),
+        "heaviest_missing": max((sentence.weights[sentence.stems[at]] for at in sentence.missing), default=0.0),
         "late": math.log1p(min(places, default=passages.length)),
         "prose": 1 - sum(content) / len(content),
         "length": math.log1p(passages.length),

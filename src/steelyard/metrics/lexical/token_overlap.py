@@ -1,7 +1,7 @@
-"""The lexical measures over plain strings: what the metrics of the same names compute for one sample.
+"""Token overlap of plain strings: exact match, token F1, containment, edit similarity, and the tokens of contexts.
 
-``reference`` is one text or a list of accepted ones; of several the best counts, unless ``aggregation`` says
-otherwise. A blank response is a bad response and scores by formula.
+``reference`` is one text or a list of accepted texts; the best score counts unless ``aggregation`` states otherwise. A
+blank response is scored by formula.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ References: TypeAlias = str | Sequence[str]
 
 
 def over_references(score: Callable[[str], float], reference: References, aggregation: Aggregation = "best") -> float:
-    """Score each reference by itself and reduce: the best (default), the mean, or the worst."""
+    """Score each reference by itself and reduce the scores: the best (default), the mean, or the worst."""
     if isinstance(reference, str):
         return score(reference)
     references = reference_list(reference)
@@ -32,7 +32,7 @@ def over_references(score: Callable[[str], float], reference: References, aggreg
 
 
 def reference_list(reference: References) -> Sequence[str]:
-    """The references as a list; an empty list is an error, for there is nothing to compare with."""
+    """The references as a list; an empty list is an error."""
     references = [reference] if isinstance(reference, str) else reference
     if not references:
         raise InputError("no reference (expected a text or a list of accepted texts)")
@@ -40,13 +40,13 @@ def reference_list(reference: References) -> Sequence[str]:
 
 
 def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
-    """(1 + beta^2) P R / (beta^2 P + R); 0 where both are 0."""
+    """(1 + beta^2) P R / (beta^2 P + R); 0 if both are 0."""
     weighted = beta * beta * precision + recall
     return (1 + beta * beta) * precision * recall / weighted if weighted > 0 else 0.0
 
 
 def overlap(a: Sequence[str], b: Sequence[str], n: int = 1) -> int:
-    """How many n-grams two sequences share, as multisets.
+    """Count the n-grams that two sequences share, as multisets.
 
     >>> overlap("abab", "babb"), overlap("abab", "babb", 2)
     (3, 2)
@@ -56,7 +56,7 @@ def overlap(a: Sequence[str], b: Sequence[str], n: int = 1) -> int:
 
 
 def clipped(grams: Iterable[Hashable], *wanted: Sequence[Hashable]) -> int:
-    """How many of some n-grams are wanted, each at most as often as the list that wants it most often has it."""
+    """Count the n-grams that are in the wanted lists, each at most as often as in the list with the most."""
     found = list(filter(set().union(*wanted).__contains__, grams))
     distinct = len(set(found))
     if distinct == len(found):
@@ -75,7 +75,7 @@ def ngrams_of(sequence: Sequence[str], n: int) -> Iterable[Hashable]:
 def exact_match(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
     """1 if the normalised texts are equal, else 0.
 
-    See ``normalize_answer`` for what normalised means. Source: Rajpurkar et al. 2016 (SQuAD).
+    For the normalisation see ``normalize_answer``. Source: Rajpurkar et al. 2016 (SQuAD).
 
     >>> exact_match("The Eiffel Tower!", "eiffel tower"), exact_match("-5", "5")
     (1.0, 0.0)
@@ -89,7 +89,7 @@ def exact_match(response: str, reference: References, *, aggregation: Aggregatio
 def token_f1(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
     """Harmonic mean of the precision and recall of the response's normalised tokens, as multisets.
 
-    Both without tokens: 1; one of them: 0. Range 0 to 1, symmetric. Source: Rajpurkar et al. 2016 (SQuAD).
+    1 if neither text has tokens, 0 if only one has. Range 0 to 1, symmetric. Source: Rajpurkar et al. 2016 (SQuAD).
 
     >>> token_f1("born in Paris", "Paris, France")
     0.4
@@ -105,9 +105,10 @@ def _token_f1(response: str, reference: str) -> float:
 
 
 def contains(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
-    """1 if the reference's normalised tokens occur in the response one after the other, else 0.
+    """1 if the response contains the reference's normalised tokens as a contiguous sequence, else 0.
 
-    Whole tokens: "art" does not occur in "party". A reference without tokens occurs only in a response without any.
+    Whole tokens count: "party" does not contain "art". Only a response without tokens contains a reference without
+    tokens.
     Source: Chen et al. 2017 (open-domain question answering).
 
     >>> contains("It was Ada Lovelace, in 1843.", "ada lovelace"), contains("a party", "art")
@@ -124,8 +125,8 @@ def _contains(haystack: str, needle: str) -> float:
 def edit_similarity(response: str, reference: References, *, aggregation: Aggregation = "best") -> float:
     """1 - Levenshtein distance / length of the longer text, over the characters of the normalised texts.
 
-    Both empty: 1. Range 0 to 1, symmetric. Texts that have nothing in common still share some letters: values under
-    0.4 say little. Source: Levenshtein 1966.
+    1 if both are empty. Range 0 to 1, symmetric. Unrelated texts still share some letters, so that values below 0.4
+    mean little. Source: Levenshtein 1966.
 
     >>> round(edit_similarity("kitten", "sitting"), 4)
     0.5714
@@ -141,15 +142,15 @@ def edit_similarity(response: str, reference: References, *, aggregation: Aggreg
 
 
 def context_recall(reference: References, contexts: Iterable[str], *, aggregation: Aggregation = "best") -> float:
-    """Share of the reference's distinct normalised tokens that the contexts hold together.
+    """Share of the reference's distinct normalised tokens that are in any of the contexts.
 
-    No contexts: 0. Reference without tokens: 0. Does not depend on the order of the contexts.
+    No contexts: 0. Reference without tokens: 0. The order of the contexts does not matter.
 
     >>> context_recall("Paris, France", ["The capital is Paris.", "It lies on the Seine."])
     0.5
     """
-    held = [token_set(context) for context in contexts]
-    return over_references(lambda one: _found_share(token_set(one), held), reference, aggregation)
+    token_sets = [token_set(context) for context in contexts]
+    return over_references(lambda one: _found_share(token_set(one), token_sets), reference, aggregation)
 
 
 def _found_share(wanted: frozenset[str], contexts: Sequence[frozenset[str]]) -> float:
@@ -158,15 +159,15 @@ def _found_share(wanted: frozenset[str], contexts: Sequence[frozenset[str]]) -> 
 
 
 def context_precision(reference: References, contexts: Iterable[str], *, aggregation: Aggregation = "best") -> float:
-    """Share of the contexts that hold at least one of the reference's normalised tokens.
+    """Share of the contexts that contain at least one of the reference's normalised tokens.
 
-    No contexts: 0. Reference without tokens: 0. Does not depend on the order of the contexts.
+    No contexts: 0. Reference without tokens: 0. The order of the contexts does not matter.
 
     >>> context_precision("Paris, France", ["The capital is Paris.", "It lies on the Seine."])
     0.5
     """
-    held = [token_set(context) for context in contexts]
-    return over_references(lambda one: _useful_share(token_set(one), held), reference, aggregation)
+    token_sets = [token_set(context) for context in contexts]
+    return over_references(lambda one: _useful_share(token_set(one), token_sets), reference, aggregation)
 
 
 def _useful_share(wanted: frozenset[str], contexts: Sequence[frozenset[str]]) -> float:

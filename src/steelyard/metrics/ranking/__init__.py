@@ -1,1 +1,1 @@
-"""ranking."""
+"""Metrics of ranked lists against qrels."""

@@ -1,11 +1,11 @@
-"""Ranking measures, each over all queries at once.
+"""Precision, recall, MRR, MAP and other ranking measures, each over all queries at once (nDCG: ``ndcg.py``).
 
 In the formulas R is the number of relevant documents of the query, rel(i) is 1 if the document at rank i is
 relevant and 0 otherwise, g(i) is its grade (0 if unjudged or negative), and n is the number of documents retrieved.
 Relevant means grade > 0, or grade >= ``rel`` (else ``relevance_level``) where one is given.
 
-Every function takes a ``Rankings`` of Q queries and returns Q floats; NaN says undefined, which every measure but
-the counts is for a query with nothing relevant.
+Every function takes a ``Rankings`` of Q queries and returns Q floats; NaN means undefined. Every measure except the
+counts is undefined for a query without relevant documents.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ..registry import NotNegative, ranking_metric
 
 
 def first(rankings: Rankings, k: int | None) -> BoolArray:
-    """Which hits are among the first k; all of them without a cut-off."""
+    """A mask of the hits among the first k; without a cut-off, of all hits."""
     return np.ones(len(rankings.ranks), dtype=np.bool_) if k is None else rankings.ranks <= k
 
 
 def found(rankings: Rankings, k: int | None, rel: Grade | None) -> FloatArray:
-    """Relevant documents among the first k of each query."""
+    """Count the relevant documents among the first k of each query."""
     return rankings.total(rankings.relevant(rel) & first(rankings, k))
 
 
 def where_relevant(rankings: Rankings, values: FloatArray, rel: Grade | None = None) -> FloatArray:
-    """The values, and NaN for queries with nothing relevant."""
+    """The values, with NaN for queries without relevant documents."""
     return np.where(rankings.num_relevant(rel) > 0, values, np.nan)
 
 
@@ -52,7 +52,7 @@ def precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = N
     aliases=("R",), source="van Rijsbergen 1979", stage="retrieval", stage_rank=20, explained_by="missed documents"
 )
 def recall(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
-    """Relevant documents in the first k, divided by R. In [0, 1]. Not capped: R, and not min(R, k), divides.
+    """Relevant documents in the first k, divided by R. In [0, 1]. Not capped: the divisor is R, not min(R, k).
 
     >>> from steelyard.ranking.join import join
     >>> recall(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "d": 1}}), k=10).tolist()
@@ -79,7 +79,7 @@ def f_measure(
 ) -> FloatArray:
     """F of precision P and recall S at k: (1 + beta^2) P S / (beta^2 P + S), and 0 if both are 0. In [0, 1].
 
-    ``beta`` weighs recall. trec_eval's parameter of ``set_F`` stands in the place of beta squared: see ``set_f``.
+    ``beta`` is the weight of recall. trec_eval's parameter of ``set_F`` equals beta squared: see ``set_f``.
 
     >>> from steelyard.ranking.join import join
     >>> f_measure(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}}), k=2).round(4).tolist()
@@ -100,9 +100,9 @@ def f_of(p: FloatArray, s: FloatArray, weight: float) -> FloatArray:
     aliases=("rr", "recip_rank", "reciprocal_rank"), source="Kantor and Voorhees 2000", explained_by="missed documents"
 )
 def mrr(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
-    """1 / rank of the first relevant document, 0 if the first k hold none. In [0, 1].
+    """1 / rank of the first relevant document, 0 if the first k contain none. In [0, 1].
 
-    The name is that of the mean over queries, which is how it is known.
+    The mean over queries is the mean reciprocal rank, which gives the metric its name.
 
     >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"b": 1}})
@@ -122,8 +122,8 @@ def mrr(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -
 def average_precision(rankings: Rankings, *, k: int | None = None, rel: Grade | None = None) -> FloatArray:
     """Sum over relevant ranks i <= k of precision at i, divided by R. In [0, 1].
 
-    R divides, also with a cut-off: neither the relevant documents found nor min(R, k), which would make a system
-    better by finding less.
+    The divisor is R, also with a cut-off. Dividing by the relevant documents found, or by min(R, k), would raise the
+    score of a system that finds fewer.
 
     >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 1, "d": 1}})
@@ -165,8 +165,8 @@ def rprec(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def bpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
     """Mean over the R relevant documents of 1 - min(n(d), R) / min(N, R); 0 for those not retrieved. In [0, 1].
 
-    n(d) counts the documents judged not relevant that are ranked above d, N those of the qrels. Without any above
-    it a relevant document counts 1, also where none was judged not relevant; unjudged documents play no part.
+    n(d) counts the documents judged not relevant that are ranked above d, N those in the qrels. A relevant document
+    with none above it counts 1, also if N is 0; unjudged documents are ignored.
 
     >>> from steelyard.ranking.join import join
     >>> bpref(join({"q": {"x": 3.0, "u": 2.5, "a": 2.0}}, {"q": {"a": 1, "b": 1, "x": 0, "y": 0}})).tolist()
@@ -195,8 +195,8 @@ def gbpref(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def iprec(rankings: Rankings, *, recall: float, rel: Grade | None = None) -> FloatArray:
     """Interpolated precision: the highest precision at any rank where recall is at least ``recall``. In [0, 1].
 
-    It is 0 where that recall is never reached. The number of documents that make up a recall x is x R rounded up,
-    a remainder below a tenth being taken for rounding noise, as trec_eval has it.
+    It is 0 if that recall is never reached. Recall x is reached with x R documents, rounded up; as in trec_eval, a
+    remainder below a tenth counts as rounding noise.
 
     >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -244,9 +244,9 @@ def rbp(
     k: int | None = None,
     rel: Grade | None = None,
 ) -> FloatArray:
-    """Rank-biased precision, (1 - p) sum rel(i) p^(i - 1): a reader goes on to the next document with chance p.
+    """Rank-biased precision, (1 - p) sum rel(i) p^(i - 1): a reader continues to the next document with chance p.
 
-    ``graded=True`` puts g(i) / g_max in the place of rel(i), g_max being the highest grade of the whole qrels.
+    ``graded=True`` uses g(i) / g_max in place of rel(i); g_max is the highest grade in the whole qrels.
     In [0, 1]. Unjudged documents count as not relevant, so the value is a lower bound.
 
     >>> from steelyard.ranking.join import join
@@ -264,8 +264,8 @@ def rbp(
 def err(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     """Expected reciprocal rank: sum over i <= k of 1/i times the chance that the reader stops at rank i. In [0, 1].
 
-    A reader who comes to a document of grade g stops with chance (2^g - 1) / 2^g_max, g_max being the highest
-    grade of the whole qrels, not of the query: values of different queries then mean the same.
+    A reader who reaches a document of grade g stops with chance (2^g - 1) / 2^g_max; g_max is the highest grade in
+    the whole qrels, not of the query, so that values of different queries are comparable.
 
     >>> from steelyard.ranking.join import join
     >>> err(join({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1, "b": 1}}), k=10).tolist()
@@ -286,8 +286,8 @@ def err(rankings: Rankings, *, k: int | None = None) -> FloatArray:
 def judged(rankings: Rankings, *, k: int | None = None) -> FloatArray:
     """Judged documents among the first k, divided by the documents there (at most k). In [0, 1].
 
-    A list shorter than k divides by its own length, as the question is how much of what was returned is known;
-    an empty one has 0. Negative grades are judgements.
+    A list shorter than k divides by its own length, since the measure is the share of returned documents that have
+    a judgment; an empty list scores 0. Negative grades are judgments.
 
     >>> from steelyard.ranking.join import join
     >>> judged(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 0}}), k=10).tolist()

@@ -1,4 +1,4 @@
-"""nDCG and DCG, with the gain of a grade and the DCG of the ideal ranking; the letters are those of ``measures``."""
+"""nDCG and DCG, with the gain of a grade and the DCG of the ideal ranking; symbols as in ``measures``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .measures import first
 
 Gain: TypeAlias = Literal["linear", "exponential"]
 TOP_EXPONENT = 1000
-"""The highest grade of which 2^g may be a gain: sums of gains stay finite."""
+"""The highest grade for which the gain may be 2^g - 1, so that sums of gains stay finite."""
 
 
 @ranking_metric(
@@ -25,12 +25,12 @@ TOP_EXPONENT = 1000
 def ndcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, k: int | None = None) -> FloatArray:
     """DCG@k divided by the DCG@k of the ideal ranking, all positive grades in descending order. In [0, 1].
 
-    DCG = sum over i <= k of gain(g(i)) / log2(i + 1). ``gain="linear"`` takes the grade itself, as trec_eval and
-    BEIR do; ``"exponential"`` takes 2^g - 1, as much of the learning-to-rank literature does: another measure, with
-    another name. ``gains="1=1,2=3"`` says the gain of each grade; grades that it leaves out keep their own.
+    DCG = sum over i <= k of gain(g(i)) / log2(i + 1). ``gain="linear"`` uses the grade itself, as trec_eval and
+    BEIR do; ``"exponential"`` uses 2^g - 1, as much of the learning-to-rank literature does: another measure, with
+    another name. ``gains="1=1,2=3"`` sets the gain of each grade; other grades keep their own gain.
     The discount begins at rank 2; the older form with log2(i) from rank 2 on is not offered.
 
-    Undefined where no grade is positive.
+    Undefined if no grade is positive.
 
     >>> from steelyard.ranking.join import join
     >>> table = join({"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 2}})
@@ -56,7 +56,7 @@ def dcg(rankings: Rankings, *, gain: Gain = "linear", gains: str | None = None, 
 
 
 def gain_of(grades: FloatArray, gain: Gain, gains: str | None) -> FloatArray:
-    """The gain of each grade, none of them negative."""
+    """The gain of each grade; the grades must not be negative."""
     if gain not in ("linear", "exponential"):
         raise InputError(f"gain={gain!r}: must be 'linear' or 'exponential'")
     if gain == "exponential" and (top := grades.max(initial=0.0)) > TOP_EXPONENT:
@@ -70,7 +70,7 @@ def gain_of(grades: FloatArray, gain: Gain, gains: str | None) -> FloatArray:
 
 
 def read_gains(text: str) -> list[tuple[float, float]]:
-    """Read ``1=1,2=3``.
+    """Read a list of gains such as ``1=1,2=3`` into (grade, gain) pairs.
 
     >>> read_gains("1=1,2=3")
     [(1.0, 1.0), (2.0, 3.0)]
@@ -85,9 +85,9 @@ def read_gains(text: str) -> list[tuple[float, float]]:
 
 
 def ideal_dcg(rankings: Rankings, gain: Gain, gains: str | None, k: int | None) -> FloatArray:
-    """The DCG@k of each query's positive grades in the order of their gains."""
+    """The DCG@k of each query's ideal ranking: its positive grades in descending order of their gains."""
     worth = gain_of(rankings.ideal, gain, gains)
-    if gains is not None:  # a gain need not rise with its grade: the ideal is the order of the gains
+    if gains is not None:  # a higher grade may have a lower gain: the ideal ranking follows the gains
         worth = worth[np.lexsort((-worth, rankings.ideal_query))]
     inside = rankings.ideal_ranks <= (k or len(worth))
     discounted = (worth / np.log2(rankings.ideal_ranks + 1.0))[inside]

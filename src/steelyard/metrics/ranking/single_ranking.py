@@ -1,7 +1,7 @@
-"""The familiar ranking measures of one ranked list, as plain functions.
+"""Ranking measures of a single ranked list, as plain functions.
 
-Each calls the measure of the same name over a table of one query, so there is one formula for both. Where that is
-undefined (nothing is relevant) these return 0.0, as they do for ``k <= 0``.
+Each function calls the measure of the same name over a table of one query, so both use one formula. If the measure is
+undefined (no relevant document), the function returns 0.0, as it does for ``k <= 0``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GIVEN = Policy(ties="given")
 
 
 def dcg_at_k(ranked: Iterable[str], relevance: Relevance, k: int, *, gain: ndcg.Gain = "linear") -> float:
-    """Discounted cumulative gain of the first k, see ``dcg``.
+    """Discounted cumulative gain of the first k; see ``dcg``.
 
     >>> round(dcg_at_k(["d1", "d2", "d3"], {"d1": 2, "d3": 1}, 3), 4)
     2.5
@@ -51,7 +51,7 @@ def recall_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
 
 
 def precision_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float:
-    """Relevant documents among the first k, divided by k also where the list is shorter, see ``precision``.
+    """Relevant documents among the first k, divided by k even if the list is shorter; see ``precision``.
 
     >>> precision_at_k(["a", "x"], {"a": 1, "b": 1}, 10)
     0.1
@@ -60,7 +60,7 @@ def precision_at_k(ranked: Iterable[str], relevance: Relevance, k: int) -> float
 
 
 def reciprocal_rank(ranked: Iterable[str], relevance: Relevance, k: int | None = None) -> float:
-    """1 / rank of the first relevant document, 0.0 if the first k hold none, see ``mrr``.
+    """1 / rank of the first relevant document, 0.0 if the first k contain none; see ``mrr``.
 
     >>> reciprocal_rank(["x", "a"], {"a": 1}), reciprocal_rank(["x", "a"], {"a": 1}, 1)
     (0.5, 0.0)
@@ -84,17 +84,17 @@ RETRIEVAL_METRICS: dict[str, Callable[[Iterable[str], Relevance, int], float]] =
     "mrr": reciprocal_rank,
     "map": average_precision,
 }
-"""Functions of ``(ranked ids, {document: grade}, k)`` by name."""
+"""Ranking functions with arguments ``(ranked ids, {document: grade}, k)``, by name."""
 
 
 def _scalar(
     ranked: Iterable[str], relevance: Relevance, k: int | None, measure: Callable[[Rankings], FloatArray]
 ) -> float:
-    """The measure of one list. A document that comes again counts at its first rank; an absent id is an error."""
-    places = dict.fromkeys(identifier(doc, "document") for doc in ranked)
+    """Compute a measure of one list. A repeated document counts at its first rank; an absent id is an error."""
+    ranks = dict.fromkeys(identifier(doc, "document") for doc in ranked)
     grades = relevance if isinstance(relevance, Mapping) else dict.fromkeys(relevance, 1.0)
     if not grades or (k is not None and k <= 0):
         return 0.0
-    scores = {doc: -float(place) for place, doc in enumerate(places)}
+    scores = {doc: -float(rank) for rank, doc in enumerate(ranks)}
     value = measure(join({"q": scores}, {"q": grades}, _GIVEN))[0]
     return 0.0 if np.isnan(value) else float(value)

@@ -1,6 +1,6 @@
-"""The measures of trec_eval beyond the familiar ones: sets, counts, utility, inferred and graded precision.
+"""Further measures of trec_eval: sets, counts, utility, inferred and graded precision.
 
-The words are those of ``ranking``: R relevant documents of the query, n retrieved, g(i) the grade at rank i.
+Symbols are those of ``measures``: R relevant documents of the query, n retrieved documents, g(i) the grade at rank i.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ INFAP_EPSILON = 1e-5
 
 @ranking_metric(source="Yilmaz and Aslam 2006")
 def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
-    """Inferred average precision: ``map`` expected from judgements that are a sample of the pool. About [0, 1].
+    """Inferred average precision: ``map`` estimated from judgments of a sample of the pool. About [0, 1].
 
-    For a relevant document at rank i the precision is 1/i + (i-1)/i * p/(i-1) * (r+e)/(r+s+2e), where above it r
-    are relevant, s judged not relevant, p in the pool and e = 1e-5; their sum is divided by R. A negative grade
-    marks, under compat, a document that is in the pool and was not judged.
+    For a relevant document at rank i the precision is 1/i + (i-1)/i * p/(i-1) * (r+e)/(r+s+2e). Of the documents above
+    it, r are relevant, s are judged not relevant and p are in the pool; e = 1e-5. The sum is divided by R. Under
+    compat, a negative grade marks a document that is in the pool but was not judged.
 
     >>> from steelyard.ranking.join import join
     >>> infap(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1, "x": 0}})).round(4).tolist()
@@ -39,7 +39,7 @@ def infap(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 
 @ranking_metric(source="Buckley and Voorhees 2005")
 def rprec_mult(rankings: Rankings, *, factor: Positive, rel: Grade | None = None) -> FloatArray:
-    """Precision at rank ``factor`` times R, rounded up. In [0, 1]; 0 where that rank is 0.
+    """Precision at rank ``factor`` times R, rounded up. In [0, 1]; 0 if that rank is 0.
 
     >>> from steelyard.ranking.join import join
     >>> rprec_mult(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}}), factor=2).tolist()
@@ -54,7 +54,7 @@ def rprec_mult(rankings: Rankings, *, factor: Positive, rel: Grade | None = None
 
 @ranking_metric(source="Buckley and Voorhees 2005")
 def relative_p(rankings: Rankings, *, k: int, rel: Grade | None = None) -> FloatArray:
-    """Relevant documents in the first k divided by the most that could be there, min(k, R). In [0, 1].
+    """Relevant documents in the first k divided by the largest possible number, min(k, R). In [0, 1].
 
     >>> from steelyard.ranking.join import join
     >>> relative_p(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}}), k=10).tolist()
@@ -88,7 +88,7 @@ def set_recall(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 
 @ranking_metric(source="Buckley and Voorhees 2005")
 def set_relative_p(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
-    """Relevant retrieved divided by the most that could be, min(n, R). In [0, 1].
+    """Relevant retrieved divided by the largest possible number, min(n, R). In [0, 1].
 
     >>> from steelyard.ranking.join import join
     >>> set_relative_p(join({"q": {"a": 3.0}}, {"q": {"a": 1, "b": 1}})).tolist()
@@ -113,7 +113,7 @@ def set_map(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 def set_f(rankings: Rankings, *, weight: NotNegative = 1.0, rel: Grade | None = None) -> FloatArray:
     """F of the retrieved set: (1 + w) P S / (w P + S) of precision P and recall S, 0 if both are 0. In [0, 1].
 
-    ``weight`` is the parameter of trec_eval's ``set_F`` and stands where beta squared stands in ``f``.
+    ``weight`` is the parameter of trec_eval's ``set_F``; it equals beta squared of ``f``.
 
     >>> from steelyard.ranking.join import join
     >>> set_f(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1}})).round(4).tolist()
@@ -136,7 +136,7 @@ def utility(
 ) -> FloatArray:
     """a (relevant retrieved) + b (others retrieved) + c (relevant missed) + d (judged not relevant, not retrieved).
 
-    A sum of counts: not bounded, and defined also where nothing is relevant.
+    A sum of counts: not bounded, and defined even for a query without relevant documents.
 
     >>> from steelyard.ranking.join import join
     >>> utility(join({"q": {"a": 3.0, "x": 2.0, "y": 1.0}}, {"q": {"a": 1}})).tolist()
@@ -153,7 +153,7 @@ def graded_gain(rankings: Rankings) -> FloatArray:
     """Sum over relevant ranks i of g(i) / log2(2 + I(i) - C(i)), divided by the sum of all positive grades. [0, 1].
 
     C(i) is the gain up to rank i and I(i) that of an ideal ranking, in which each rank after the last relevant
-    document adds 1: documents are discounted by how far the ranking lags behind the ideal, not by their rank.
+    document adds 1. The discount of a document depends on how far the ranking lags behind the ideal, not on its rank.
 
     >>> from steelyard.ranking.join import join
     >>> graded_gain(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"a": 1}})).round(4).tolist()
@@ -183,10 +183,10 @@ def binary_gain(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
 
 @ranking_metric(source="trec_eval 9 (experimental)")
 def rndcg(rankings: Rankings) -> FloatArray:
-    """Mean of ndcg at the ranks where the ideal ranking ends each grade, and of all of it. In [0, 1].
+    """Mean of ndcg at the ranks where the ideal ranking ends each grade, and over the whole list. In [0, 1].
 
-    An ideal ranking has its documents of the highest grade first, then those of the next: ndcg is taken at the end
-    of each grade present, and over the whole list too if it is longer than R + 1.
+    An ideal ranking lists the documents of the highest grade first, then those of the next grade. The mean is over
+    ndcg at the end of each grade present, and over the whole list too if it is longer than R + 1.
 
     >>> from steelyard.ranking.join import join
     >>> rndcg(join({"q": {"x": 3.0, "a": 2.0}}, {"q": {"x": 1, "a": 2}})).round(4).tolist()
@@ -208,7 +208,9 @@ def rndcg(rankings: Rankings) -> FloatArray:
 
 @ranking_metric(source="trec_eval 9 (experimental)")
 def ndcg_rel(rankings: Rankings) -> FloatArray:
-    """Mean over the relevant documents of ndcg at their ranks; ndcg of the whole list for those missed. In [0, 1].
+    """Mean over the relevant documents of ndcg at their ranks; a missed document counts ndcg of the whole list.
+
+    In [0, 1].
 
     >>> from steelyard.ranking.join import join
     >>> ndcg_rel(join({"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})).round(4).tolist()
@@ -231,7 +233,7 @@ def _ideal_running(rankings: Rankings, values: FloatArray) -> FloatArray:
 
 
 def _ideal_at(rankings: Rankings, ranks: IntArray, sums: FloatArray) -> FloatArray:
-    """Running sums of the ideal ranking at the ranks of the hits; the last one beyond its end, 0 without any."""
+    """Running sums of the ideal ranking at the ranks of the hits: its last sum beyond its end, 0 if it is empty."""
     begin = rankings.ideal_starts[rankings.query]
     last = rankings.ideal_starts[rankings.query + 1] - 1
     rows = np.minimum(begin + ranks - 1, last)
@@ -240,7 +242,7 @@ def _ideal_at(rankings: Rankings, ranks: IntArray, sums: FloatArray) -> FloatArr
 
 @ranking_metric(aliases=("NumQ",), pool="total", bounds=None, source="trec_eval 9")
 def num_q(rankings: Rankings) -> FloatArray:
-    """1 for each query: its total is the number of queries.
+    """1 for each query, so that the total is the number of queries.
 
     >>> from steelyard.ranking.join import join
     >>> num_q(join({"q": {"a": 3.0}}, {"q": {"a": 1}})).tolist()
@@ -262,7 +264,7 @@ def num_ret(rankings: Rankings) -> FloatArray:
 
 @ranking_metric(aliases=("NumRel",), pool="total", bounds=None, source="trec_eval 9")
 def num_rel(rankings: Rankings, *, rel: Grade | None = None) -> FloatArray:
-    """R, the relevant documents of the qrels; pooled as a total.
+    """R, the relevant documents in the qrels; pooled as a total.
 
     >>> from steelyard.ranking.join import join
     >>> num_rel(join({"q": {"a": 3.0, "x": 2.0}}, {"q": {"a": 1, "b": 2}}), rel=2).tolist()
@@ -294,8 +296,8 @@ def num_nonrel_judged_ret(rankings: Rankings, *, rel: Grade | None = None) -> Fl
 
 
 def relstrings(rankings: Rankings, *, length: int = 10) -> list[str]:
-    """The first grades of each ranking as text, quoted: a digit, ``>`` above 9, ``-`` unjudged, ``.`` or ``<`` for
-    -1 and less.
+    """The first grades of each ranking as quoted text: a digit, ``>`` above 9, ``-`` if unjudged, ``.`` for -1, ``<``
+    below -1.
 
     >>> from steelyard.ranking.join import join
     >>> relstrings(join({"q": {"a": 3.0, "x": 2.0, "b": 1.0}}, {"q": {"a": 2, "b": 0}}))
