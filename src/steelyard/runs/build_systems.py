@@ -1,4 +1,4 @@
-"""Systems from the entries of a configuration."""
+"""Build systems from the entries of a configuration."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .system_config import (
 
 
 class SystemBuilder:
-    """Makes systems, each once: what several variants share is shared. What must be closed is closed at the end."""
+    """Builds each system once, so that variants share it; closes the systems that need it at the end."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SystemBuilder:
         return self._system(variant.entry, variant.entries, variant.name.partition(" (")[0])
 
     def answerer(self, entry: AnswererEntry | None, allowance: SharedBudget) -> object:
-        """The answerer of an entry, which may spend what is allowed; None for none."""
+        """The answerer of an entry, with the remaining budget; None without an entry."""
         match entry:
             case None:
                 return None
@@ -88,12 +88,12 @@ class SystemBuilder:
         return load(entry.object, entry.settings, corpus=self.corpus, folder=self.folder)
 
     def patience(self, variant: Variant) -> CallPolicy:
-        """How patient to be: built-in systems run in turn, systems outside have their settings."""
+        """The call policy: built-in systems are called one by one, external systems by their settings."""
         entry = variant.entry
         return CallPolicy(entry.parallel, entry.deadline, entry.retries) if isinstance(entry, OUTSIDE) else PLAIN
 
     def identity(self, variant: Variant) -> str | None:
-        """What its outputs are kept under: all that is known to change them; None for what is made here."""
+        """The identity for cached outputs: everything known to change them; None for built-in systems."""
         entry = variant.entry
         if not isinstance(entry, OUTSIDE):
             return None

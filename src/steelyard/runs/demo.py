@@ -1,4 +1,4 @@
-"""The whole path on a small corpus that ships with the package: retrieve, answer, score, report. A real run."""
+"""The demo: retrieve, answer, score and report on the small corpus of the package."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANSWERS = ("token_f1", "contains", "rouge_l", "context_recall", "faithfulness", 
 
 
 class Reference(Struct):
-    """What is known of one question: the accepted answers and the passages that hold them."""
+    """The labels of one question: the accepted answers and the passages that contain them."""
 
     query_id: str
     reference: str | list[str]
@@ -43,7 +43,7 @@ class Reference(Struct):
 
 
 class Demo(NamedTuple):
-    """The corpus and what is known of it."""
+    """The corpus with its questions, qrels and samples."""
 
     corpus: dict[str, str]
     queries: dict[str, str]
@@ -60,7 +60,7 @@ class DemoReports(NamedTuple):
 
 
 def load_demo() -> Demo:
-    """The corpus that ships: 66 documents on lighthouses, 40 questions, graded judgements and references."""
+    """The corpus of the package: 66 documents on lighthouses, 40 questions, graded qrels and references."""
     with as_file(RESOURCES / "demo") as folder:
         corpus, queries, qrels = read_beir(folder)
         known = msgspec.json.Decoder(Reference)
@@ -87,7 +87,7 @@ def _tags(metadata: object) -> dict[str, str]:
 
 
 def evaluate_demo_system(demo: Demo, system: Retriever, name: str, out: Path) -> DemoReports:
-    """Retrieve, answer and score with one system; the run and the samples are written beside the reports."""
+    """Retrieve, answer and score with one system; the run and the samples are written to the folder of the reports."""
     answerer = Extractive()
     run: dict[str, dict[str, float]] = {}
     samples = []
@@ -117,15 +117,15 @@ def evaluate_demo_system(demo: Demo, system: Retriever, name: str, out: Path) ->
 
 
 def run(out: Path) -> Sequence[DemoReports]:
-    """Weigh BM25 and a plainer retriever and write everything into ``out``."""
+    """Evaluate BM25 and a simple retriever and write all results to ``out``."""
     from ..render.files import write
 
     demo = load_demo()
     write_set(out / "data", demo.samples, Corpus("lighthouses", demo.corpus))
-    weighed = []
+    results = []
     for system in (BM25(demo.corpus), Overlap(demo.corpus)):
         one = evaluate_demo_system(demo, system, system.name, out)
         write(one.rankings, out / system.name / "rankings")
         write(one.answers, out / system.name / "answers")
-        weighed.append(one)
-    return weighed
+        results.append(one)
+    return results

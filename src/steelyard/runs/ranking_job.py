@@ -1,8 +1,8 @@
-"""Run files weighed in parts: pieces of whole queries, joined with the judgements anywhere, one report per run.
+"""Score run files in parts: each part is a piece of a file with whole queries; there is one report for each run.
 
-Rules of this file: a part is a stretch of one file, cut where a query begins, so nothing is moved or sorted. What a
-part finds is a few numbers for each judged document of its queries; measures, intervals and tests come from all of them
-merge_pieces, as if the file had been read in one go. Workers read the run files where they lie.
+A piece is cut where a query begins, so nothing is moved or sorted. The result of a part is a few numbers for each
+judged document of its queries; measures, intervals and tests are computed from the merged results, as if the file had
+been read at once. Workers read the run files in place.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from ..core.progress import Progress
 
 PIECE = 256 << 20
-"""Bytes of a run file in a part, if not said otherwise."""
+"""Default size of a part, in bytes of a run file."""
 
 
 class _Part(Struct):
-    """What a piece holds: rows of the judgements with their ranks, and queries with the length of their lists."""
+    """The result of a piece: rows of the qrels with their ranks, and queries with the length of their rankings."""
 
     run_id: str
     rows: list[int]
@@ -61,7 +61,7 @@ def plan_rankings(
     seed: int = 0,
     buckets: int | None = None,
 ) -> Manifest:
-    """Cut run files into pieces, unless that is done; about ``buckets`` of them in all."""
+    """Plan a job: cut run files into about ``buckets`` pieces, unless the folder has a plan."""
     sizes = [_size(path) for path in runs]
     wanted = [one.label for one in ranking_metrics(metrics)]
     fingerprint: dict[str, Json] = {
@@ -89,10 +89,10 @@ def plan_rankings(
 
 
 def rank_part(folder: Folder, ranking: RankingJob, part: int, progress: Progress | None = None) -> Done:
-    """Join one piece with the judgements."""
+    """Join one piece with the qrels."""
     number, start, end = ranking.pieces[part]
     path = Path(ranking.runs[number])
-    rows, policy = _judgements(ranking)
+    rows, policy = _load_qrels(ranking)
     try:
         found = RunScanner(rows, policy).piece(RunPiece(path, start, end).reader())
     except NeedsSlowParser as odd:
@@ -117,19 +117,19 @@ def rank_part(folder: Folder, ranking: RankingJob, part: int, progress: Progress
 
 
 def merge_rankings(folder: Folder) -> list[Report]:
-    """The reports of a job's run files, in their order: the same that reading each in one go gives."""
+    """The reports of the run files of a job, in order, equal to those of reading each file at once."""
     manifest = Manifest.at(folder)
     ranking = manifest.ranking
     if ranking is None:
         raise InputError("a job of samples, not of rankings", path=folder.name)
     manifest.check_results(folder)
-    rows, policy = _judgements(ranking)
+    rows, policy = _load_qrels(ranking)
     asked = ranking_metrics(ranking.metrics)
     reports = []
     for number, path in enumerate(ranking.runs):
         parts = [part for part, (run, _, _) in enumerate(ranking.pieces) if run == number]
         try:
-            found = merge_pieces(rows, _founds(folder, parts, rows))
+            found = merge_pieces(rows, _scanned_pieces(folder, parts, rows))
         except NeedsSlowParser as odd:
             raise _not_in_parts(Path(path), odd) from None
         rankings = assemble(rows, found, policy)
@@ -142,7 +142,7 @@ def merge_rankings(folder: Folder) -> list[Report]:
     return reports
 
 
-def _founds(folder: Folder, parts: Iterable[int], rows: QrelsTable) -> Iterator[ScannedRun]:
+def _scanned_pieces(folder: Folder, parts: Iterable[int], rows: QrelsTable) -> Iterator[ScannedRun]:
     for part in parts:
         content = folder.read(f"results/{part:05}.json")
         assert content is not None
@@ -160,14 +160,14 @@ def _founds(folder: Folder, parts: Iterable[int], rows: QrelsTable) -> Iterator[
 
 
 def _check(kept: _Part, found: ScannedRun, path: str) -> None:
-    """InputError where a file of results was made with other judgements, or is damaged."""
+    """InputError if a file of results was made with other qrels or is damaged."""
     pairs = (("rows", kept.rows, kept.ranks, found.ranks), ("queries", kept.queries, kept.retrieved, found.retrieved))
     for name, places, values, whole in (*pairs, ("tied", kept.tied, kept.tied, found.tied)):
         if len(places) != len(values) or any(not 0 <= place < len(whole) for place in places):
             raise InputError("they do not fit the judgements: run the part again", path=path, field=f"$.{name}")
 
 
-def _judgements(ranking: RankingJob) -> tuple[QrelsTable, Policy]:
+def _load_qrels(ranking: RankingJob) -> tuple[QrelsTable, Policy]:
     policy = ranking.policy
     rows = load_qrels(ranking.qrels, "utf-8")
     return (rows.with_self() if policy.drop_self else rows), policy

@@ -1,9 +1,9 @@
-"""A job on Ray: a driver that hands out parts, workers that run them, one limiter for all.
+"""Run a job on Ray: a driver submits parts, workers run them, and one rate limiter serves all workers.
 
-Rules of this file: of Ray only tasks and one actor. A task is ``run_part`` and nothing else; what it knows stands in
-the job's folder, so it may be lost and begun again anywhere. The limiter leases permits to whoever has calls waiting,
-and by the same way hears of progress and says when to stop; it holds nothing that cannot be lost: after a restart it
-begins without permits and is told the rest.
+Only tasks and one actor of Ray are used. A task calls ``run_part``; its state is in the folder of the job, so a lost
+task can be started again on any node. The limiter grants permits to workers with waiting calls; the same call reports
+progress and returns whether to stop. The limiter has no state that must survive: after a restart it has no permits, and
+the workers report their progress again.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from ..core.progress import Progress
 
 RETRIES = 5
-_TELL = 0.5  # seconds between two words of a worker on its progress
-_LEAST_DELAY = 0.02  # seconds before a worker asks again: calls that wait meanwhile go together
-_PATIENCE = 15.0  # seconds that cancelled workers get to put their things in order
+_REPORT_INTERVAL = 0.5  # seconds between two progress reports of a worker
+_LEAST_DELAY = 0.02  # seconds before a worker requests permits again, for all calls that wait by then
+_GRACE = 15.0  # seconds for cancelled workers to finish
 _STORE = 100 << 20  # bytes of Ray's object store, which a job does not use
 
 
 class Lease(NamedTuple):
-    """How many calls may start now, after how many seconds to ask for more, and whether to stop."""
+    """The number of calls that may start now, the seconds before the next request, and whether to stop."""
 
     granted: int
     delay: float
@@ -46,7 +46,7 @@ class Lease(NamedTuple):
 
 
 class ClusterRateLimiter:
-    """The rates of a job's endpoints, how far its parts are, and whether it is to stop. It runs as an actor."""
+    """The rate limits of endpoints, the progress of parts, and whether the job must stop. It runs as an actor."""
 
     def __init__(self, rates: Mapping[str, float]) -> None:
         self.buckets = {url: TokenBucket(rate, full=False) for url, rate in rates.items()}
@@ -54,7 +54,7 @@ class ClusterRateLimiter:
         self.stopped = False
 
     def lease(self, part: int, url: str | None, wanted: int, count: Count | None) -> Lease:
-        """Permits for calls that wait now; a worker without any only tells how far it is."""
+        """Grant permits for waiting calls; without an address only record progress."""
         if count is not None:
             self.counts[part] = count
         if url is None or self.stopped:
@@ -64,13 +64,13 @@ class ClusterRateLimiter:
         return Lease(granted, max(_LEAST_DELAY, bucket.delay(now)), self.stopped)
 
     def look(self, stop: bool) -> dict[int, Count]:
-        """How far parts are. What the driver says of stopping counts, also after a restart."""
+        """The progress of parts. The driver passes ``stop`` each time, so it survives a restart."""
         self.stopped = stop
         return self.counts
 
 
 class ProgressLine:
-    """A worker's line to the limiter."""
+    """The connection of a worker to the limiter."""
 
     def __init__(self, limiter: Any, part: int) -> None:  # noqa: ANN401 - an actor of Ray has no type
         self.limiter, self.part = limiter, part
@@ -78,15 +78,15 @@ class ProgressLine:
         self._told = 0.0
 
     def listen(self) -> None:
-        """Stop before anything is begun, where the job was stopped while this part waited."""
+        """Raise Stopped before any work if the job was stopped while this part waited."""
         import ray
 
-        with suppress(ray.exceptions.RayError):  # a limiter that is just being restarted says it later
+        with suppress(ray.exceptions.RayError):  # a limiter that is restarting reports it later
             if ray.get(self.limiter.lease.remote(self.part, None, 0, None)).stop:
                 raise Stopped("the job was stopped")
 
     def __call__(self, count: Count) -> None:
-        """Told by the engine: pass it on now and then, without waiting, and hear whether to stop."""
+        """Pass progress on from time to time, without waiting; raise Stopped if the job must stop."""
         import ray
 
         if self._asked is not None and ray.wait([self._asked], timeout=0)[0]:
@@ -94,13 +94,13 @@ class ProgressLine:
             with suppress(ray.exceptions.RayError):  # the limiter is just being restarted
                 if ray.get(answered).stop:
                     raise Stopped("the job was stopped")
-        if self._asked is None and time.monotonic() - self._told >= _TELL:
+        if self._asked is None and time.monotonic() - self._told >= _REPORT_INTERVAL:
             self._told = time.monotonic()
             self._asked = self.limiter.lease.remote(self.part, None, 0, count)
 
 
 class Leases:
-    """The pace of one endpoint in a worker: permits for all calls that wait, asked for at once."""
+    """The rate limiter of one endpoint in a worker: requests permits for all waiting calls together."""
 
     def __init__(self, line: ProgressLine, url: str) -> None:
         self.line, self.url = line, url
@@ -121,7 +121,7 @@ class Leases:
             while wanted := [turn for turn in self._waiting if not turn.done()]:
                 self._waiting = deque(wanted)
                 await self._share_out(wanted)
-        except Exception as error:  # noqa: BLE001 - Ray has many; all who wait are told
+        except Exception as error:  # noqa: BLE001 - Ray has many; every waiting call fails
             lost = error if isinstance(error, Stopped) else Stopped(f"the job's limiter is lost: {error}")
             for turn in self._waiting:
                 if not turn.done():
@@ -141,7 +141,7 @@ class Leases:
 
 
 def work(name: str, part: int, concurrency: int, urls: Sequence[str], limiter: Any) -> Done:  # noqa: ANN401
-    """One part, in a worker."""
+    """Run one part, in a worker."""
     line = ProgressLine(limiter, part)
     line.listen()
     paces = {url: Leases(line, url) for url in urls}
@@ -149,7 +149,7 @@ def work(name: str, part: int, concurrency: int, urls: Sequence[str], limiter: A
 
 
 def check_ray() -> None:
-    """Whether Ray is here; MissingExtra says what to install."""
+    """MissingExtra if Ray is not installed."""
     if find_spec("ray") is None:
         raise MissingExtra("ray", extra="ray")
 
@@ -164,7 +164,7 @@ def run_on_ray(
     rates: Mapping[str, float] | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Score parts of a job on a cluster; raises Stopped where some could not be done. Ctrl-C cancels what runs."""
+    """Score parts of a job on a cluster; raises Stopped if some parts failed. Ctrl-C cancels running parts."""
     check_ray()
     manifest = Manifest.at(folder)
     with _connected(address):
@@ -178,7 +178,7 @@ def run_on_ray(
 
 @contextmanager
 def _connected(address: str) -> Iterator[None]:
-    """A connection to a cluster; one that is there already is used and left."""
+    """Connect to a cluster; an existing connection is used and left open."""
     import ray
 
     if ray.is_initialized():
@@ -198,7 +198,7 @@ def _connected(address: str) -> Iterator[None]:
 
 
 def _reach(address: str) -> None:
-    """Whether anybody listens at HOST:PORT: Ray itself would try for minutes."""
+    """Raise Stopped if no server listens at HOST:PORT, because Ray itself would retry for minutes."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if ":" not in parts.netloc:
         return
@@ -209,7 +209,7 @@ def _reach(address: str) -> None:
 
 
 class _Driver:
-    """Hands out parts, a bounded number at a time, and tells how far all of it is."""
+    """Submits parts, a bounded number at a time, and reports progress."""
 
     def __init__(
         self,
@@ -256,13 +256,13 @@ class _Driver:
             )
 
     def window(self) -> int:
-        """How many parts are handed out: one a worker, or two a processor so that none waits for its next."""
+        """The number of submitted parts: one for each worker, or two for each processor, so that none is idle."""
         import ray
 
         return self.workers or max(2, 2 * int(ray.cluster_resources().get("CPU", 0)))
 
     def take(self, part: int, ref: object) -> None:
-        """A part has ended."""
+        """Record the result of a part that ended."""
         import ray
 
         try:
@@ -278,7 +278,7 @@ class _Driver:
         self.counts.pop(part, None)
 
     def tell(self, *, stop: bool = False) -> None:
-        """Ask the limiter how far parts are, and tell the sum of what is known."""
+        """Request the progress of parts from the limiter and report the sum."""
         import ray
 
         if self._asked is not None and ray.wait([self._asked], timeout=0)[0]:
@@ -295,12 +295,12 @@ class _Driver:
             self.progress(total)
 
     def cancel(self) -> None:
-        """Stop what runs; what was answered stays in the ledger."""
+        """Stop running parts; received replies stay in the ledger."""
         import ray
 
         with suppress(ray.exceptions.RayError):
             self.tell(stop=True)
             if self.live:  # an interrupt amid an import would spoil a worker for the next task: it is asked to stop
-                _, left = ray.wait(list(self.live), num_returns=len(self.live), timeout=_PATIENCE)
+                _, left = ray.wait(list(self.live), num_returns=len(self.live), timeout=_GRACE)
                 for ref in left:
                     ray.cancel(ref, force=True, recursive=False)

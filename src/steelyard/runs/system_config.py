@@ -1,7 +1,7 @@
-"""Configurations with systems: which are weighed, how they are made, over which settings, against what.
+"""Configurations with systems: the systems to evaluate, their settings, the grid of settings and the baseline.
 
 data: sets/questions.jsonl        # or a BEIR folder
-corpus: docs/                     # what the built-in systems search
+corpus: docs/                     # the documents that the built-in systems search
 k: 10
 systems:
   bm25: {type: bm25}
@@ -78,7 +78,7 @@ class RunEntry(_Entry, kw_only=True, tag="run"):
 
 
 class _Called(_Entry, kw_only=True):
-    """What every system outside has: where the parts of its output stand, and how patient to be with it."""
+    """The settings of every external system: the paths in its output, the deadline, retries and parallel calls."""
 
     answer: str | None = None
     contexts: str | None = None
@@ -91,13 +91,13 @@ class _Called(_Entry, kw_only=True):
     parallel: int = 1
 
     def places(self) -> dict[str, str]:
-        """The places that are named."""
+        """The paths that are set."""
         names = ("answer", "contexts", "ids", "scores", "tokens")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class PythonEntry(_Called, kw_only=True, tag="python"):
-    """An object of the user's own code."""
+    """An object in code of the user."""
 
     object: str
     settings: dict[str, Json] | None = None
@@ -150,11 +150,11 @@ AnswererEntry: TypeAlias = ExtractiveEntry | LlmEntry | PythonAnswerer
 SYSTEMS = (Bm25, DenseEntry, HybridEntry, RandomEntry, RunEntry, PythonEntry, HttpEntry, CommandEntry)
 ANSWERERS = (ExtractiveEntry, LlmEntry, PythonAnswerer)
 OUTSIDE = (PythonEntry, HttpEntry, CommandEntry)
-"""Systems that may change behind their name."""
+"""External systems, which may change without a change of their name."""
 
 
 class SystemsConfig(Config, kw_only=True, forbid_unknown_fields=True):
-    """A run over systems: all that a run over samples has, and the systems."""
+    """A run over systems: the settings of a run over samples, and the systems."""
 
     systems: dict[str, SystemEntry]
     corpus: str | None = None
@@ -175,7 +175,7 @@ class Variant(NamedTuple):
 
 
 def has_systems(plain: object) -> bool:
-    """Whether a configuration is one of systems.
+    """Whether a configuration has systems.
 
     >>> has_systems({"systems": {}}), has_systems({"data": "a.jsonl"})
     (True, False)
@@ -226,7 +226,7 @@ def _beside(base: Path, path: str) -> str:
 
 
 def _name_types(plain: dict[str, object]) -> None:
-    """A bare name in place of an entry is its type: ``extractive`` is ``{type: extractive}``."""
+    """A bare name instead of an entry is its type: ``extractive`` is ``{type: extractive}``."""
     if isinstance(systems := plain.get("systems"), dict):
         plain["systems"] = {key: {"type": one} if isinstance(one, str) else one for key, one in systems.items()}
     if isinstance(answerer := plain.get("answerer"), str):
@@ -262,7 +262,7 @@ def _check_entry(entry: object, kinds: tuple[type[Struct], ...], path: Path, whe
 
 
 def variants(config: SystemsConfig) -> list[Variant]:
-    """Every system with every choice of the grid that concerns it, the baseline first.
+    """Every system with every combination of its settings in the grid, the baseline first.
 
     A key of the grid is ``k``, ``SYSTEM.setting``, ``answerer.setting``, or a setting of every system that has it.
     """
@@ -271,10 +271,10 @@ def variants(config: SystemsConfig) -> list[Variant]:
     found = []
     for name in names:
         parts = {name, *_parts(config.systems, name)}
-        concerned = [key for key in config.grid if _concerns(key, parts, config)]
-        used.update(concerned)
-        for values in product(*(config.grid[key] for key in concerned)):
-            chosen = dict(zip(concerned, values, strict=True))
+        applied = [key for key in config.grid if _applies(key, parts, config)]
+        used.update(applied)
+        for values in product(*(config.grid[key] for key in applied)):
+            chosen = dict(zip(applied, values, strict=True))
             found.append(_variant(name, chosen, parts, config))
     if left := [key for key in config.grid if key not in used]:
         raise InputError(f"{left[0]}: no system has this setting")
@@ -282,7 +282,7 @@ def variants(config: SystemsConfig) -> list[Variant]:
 
 
 def _parts(systems: dict[str, SystemEntry], name: str, above: tuple[str, ...] = ()) -> list[str]:
-    """All that a hybrid is made of, and what that is made of."""
+    """The parts of a hybrid, and the parts of these parts."""
     entry = systems[name]
     if name in above:
         raise InputError(f"{name} is a part of itself")
@@ -291,7 +291,7 @@ def _parts(systems: dict[str, SystemEntry], name: str, above: tuple[str, ...] = 
     return [one for part in entry.of for one in (part, *_parts(systems, part, (*above, name)))]
 
 
-def _concerns(key: str, parts: set[str], config: SystemsConfig) -> bool:
+def _applies(key: str, parts: set[str], config: SystemsConfig) -> bool:
     head, dot, _ = key.partition(".")
     if key == "k" or (dot and head == "answerer"):
         return True
@@ -322,12 +322,12 @@ def _variant(name: str, chosen: dict[str, Json], parts: set[str], config: System
             for part in [head] if dot and head in entries else parts:
                 if dot or _has(entries[part], key):
                     entries[part] = _changed(entries[part], setting if dot else key, value, key)
-    told = ", ".join(f"{key.removeprefix(name + '.')}={_shown(value)}" for key, value in chosen.items())
-    return Variant(f"{name} ({told})" if told else name, entries[name], entries, answerer, k)
+    label = ", ".join(f"{key.removeprefix(name + '.')}={_shown(value)}" for key, value in chosen.items())
+    return Variant(f"{name} ({label})" if label else name, entries[name], entries, answerer, k)
 
 
 def _changed(entry: Any, setting: str, value: Json, key: str) -> Any:  # noqa: ANN401 - one of many records
-    """An entry with a setting changed, checked anew; what is no setting of a Python system is one of its object."""
+    """An entry with a changed setting, checked again; an unknown setting of a Python system is passed to its object."""
     plain = msgspec.to_builtins(entry)
     if setting in entry.__struct_fields__:
         plain[setting] = value
