@@ -304,7 +304,7 @@ def test_a_run_does_not_write_over_its_data(tmp_path: Path, capsys: pytest.Captu
         json.dumps({"data": "samples.jsonl", "metrics": ["em"], "outputs": {"dir": ".", "save": ["all"]}})
     )
     assert invoke(["run", str(settings)]) == 1
-    assert "samples.jsonl would be written over the data" in capsys.readouterr().err
+    assert "samples.jsonl would overwrite the data" in capsys.readouterr().err
     assert rows.read_bytes() == before
 
 

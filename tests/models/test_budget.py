@@ -88,7 +88,7 @@ def test_a_budget_needs_a_price() -> None:
     with pytest.raises(InputError, match="a budget needs the price of m"):
         Engine("http://localhost:1/v1#m", budget=1.0)
     judge = "http://localhost:1/v1#m&price=1,1"
-    assert "count nothing" in Engine(judge, "http://localhost:1/v1#e", budget=1.0).notes[0]
+    assert "are not counted" in Engine(judge, "http://localhost:1/v1#e", budget=1.0).notes[0]
     with pytest.raises(InputError, match="concurrency must be at least 1"):
         Engine(concurrency=0)
 

@@ -56,11 +56,11 @@ def test_vectors_are_put_by_index_from_lists_and_base64(serve: Serve, data: list
     ("data", "words"),
     [
         ([{"index": 0, "embedding": [1, 0, 0]}], "expected 3 vectors got 1"),
-        ([{"index": 0, "embedding": [1.0]}] * 3, "other or doubled numbers"),
+        ([{"index": 0, "embedding": [1.0]}] * 3, "other or repeated numbers"),
         ([{"index": i, "embedding": [1.0] * (1 + i)} for i in range(3)], "vectors of 1 and 2 and 3 numbers"),
         ([{"index": i, "embedding": []} for i in range(3)], "vectors of 0 numbers"),
         ([{"index": i, "embedding": "???"} for i in range(3)], "neither a list of numbers nor base64"),
-        ([{"index": i, "embedding": None} for i in range(3)], "holds no embeddings"),
+        ([{"index": i, "embedding": None} for i in range(3)], "has no embeddings"),
     ],
 )
 def test_what_is_no_batch_is_an_error(serve: Serve, data: list[Any], words: str) -> None:

@@ -104,7 +104,7 @@ def test_a_rule_may_ask_nothing_or_be_no_rule() -> None:
     (result,) = Engine(ledger=":memory:").run([Cell("k", lambda: 1.0)])  # type: ignore[arg-type,return-value]
     assert isinstance(result.error, TypeError)
     (result,) = Engine(ledger=":memory:").run(cells(so, ["a"]))
-    assert str(result.error) == "no_judge: the rule asks a judge, and none was given"
+    assert str(result.error) == "no_judge: the rule needs a judge, and none was given"
 
 
 def test_failures_are_thrown_into_the_rule() -> None:
@@ -230,7 +230,7 @@ def test_one_engine_does_one_run_at_a_time() -> None:
     engine = Engine(script(yes), ledger=":memory:")
     first = engine.run(cells(so, texts(3)))
     next(first)
-    with pytest.raises(InputError, match="running already"):
+    with pytest.raises(InputError, match="already running"):
         next(engine.run(cells(so, ["a"])))
     first.close()  # type: ignore[attr-defined]
     assert len(list(engine.run(cells(so, ["a"])))) == 1

@@ -56,7 +56,7 @@ def test_the_identity_is_what_replies_depend_on() -> None:
         ("openai:", "needs the name of a model"),
         ("openai:m#temprature=1", "unknown option 'temprature': did you mean temperature"),
         ("openai:m#seed=x", "option seed: expected a whole number"),
-        ("openai:m#seed", "is no option"),
+        ("openai:m#seed", "is not an option"),
         ("openai:m#max_tokens=0", "at least 1"),
         ("http://me:secret@host/v1#m", "password"),
     ],

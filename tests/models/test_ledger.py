@@ -106,7 +106,7 @@ def test_what_is_no_ledger_is_one_clear_error(tmp_path: Path) -> None:
         connection.close()
     for path, words in (
         (broken, "not a database"),
-        (foreign, "something else"),
+        (foreign, "another program"),
         (newer, "of version 99"),
         (tmp_path, "unable to open"),
     ):

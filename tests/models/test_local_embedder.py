@@ -26,7 +26,7 @@ def test_another_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"weights")
     assert local.checked(path, hashlib.sha256(b"weights").hexdigest()) == b"weights"
-    with pytest.raises(InputError, match="not the file it should be"):
+    with pytest.raises(InputError, match="not the expected file"):
         local.checked(path, local.DIGEST)
     with pytest.raises(InputError, match="no weights"):
         local.checked(tmp_path / "absent", local.DIGEST)

@@ -138,6 +138,6 @@ def test_a_rate_that_is_none_is_told(text: str) -> None:
 
 def test_a_rate_for_nobody_is_told() -> None:
     """An endpoint that is not asked has no rate; those that are, are listed."""
-    with pytest.raises(InputError, match=r"no such endpoint is asked \(endpoints here: h:1, http://h:1/v1\)"):
+    with pytest.raises(InputError, match=r"no such endpoint in this run \(endpoints: h:1, http://h:1/v1\)"):
         rates_of(["openai=5/s"], {"h:1": "http://h:1/v1"})
     assert rates_of(["http://h:1/v1=90/m", "h:1=2"], {"h:1": "http://h:1/v1"}) == {"http://h:1/v1": 2.0}

@@ -141,9 +141,9 @@ def test_what_parts_cannot_judge_is_told(tmp_path: Path, capsys: pytest.CaptureF
     faulty = tmp_path / "faulty.run"
     faulty.write_text("q1 Q0 d1 0 high system\nq2 Q0 d1 0 1 system\n")
     for path, words in (
-        (run, "the lines of a query stand apart"),
+        (run, "the lines of a query are not adjacent"),
         (packed, "unpack it first"),
-        (faulty, "something is odd in it"),
+        (faulty, "it has unexpected lines"),
     ):
         assert invoke(["rank", str(qrels), str(path), "--job", str(tmp_path / path.stem), "--buckets", "3"]) == 1
         assert words in capsys.readouterr().err.splitlines()[-1]

@@ -56,11 +56,11 @@ def test_the_three_formats(tmp_path: Path) -> None:
     [
         ("c.yaml", "data: [", "c.yaml:1: not YAML"),
         ("c.yaml", "- a\n- b", "expected settings by name, found list"),
-        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurency: 3", r"c.yaml: \$: no such setting 'concurency': did you mean concurrency"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurency: 3", r"c.yaml: \$: unknown setting 'concurency': did you mean concurrency"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurrency: many", r"\$.concurrency: expected a whole number, found 'many'"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconcurrency: 0", r"\$.concurrency: expected a whole number of at least 1, found 0"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {save: [most]}", r"\$.outputs.save\[0\]: invalid value 'most'"),
-        ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {die: x}", r"\$.outputs: no such setting 'die': did you mean dir"),
+        ("c.yaml", "data: s.jsonl\nmetrics: [map]\noutputs: {die: x}", r"\$.outputs: unknown setting 'die': did you mean dir"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nmax_failed: 5", r"\$.max_failed: expected a number of at most 1, found 5"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nconfidence: 1", r"\$.confidence: expected a number of at most 0.9999, found 1"),
         ("c.yaml", "data: s.jsonl\nmetrics: [map]\nbudget: -1", r"\$.budget: expected a number of at least 0, found -1"),

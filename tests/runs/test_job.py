@@ -199,7 +199,7 @@ def test_parts_that_do_not_fit_are_told(serve: Serve, tmp_path: Path) -> None:
     assert merge(job).estimates["token_f1"].n == 8
     results = [job.read(f"results/{part:05}.json") or b"" for part in (0, 1)]
     job.write("results/00000.json", results[1])
-    with pytest.raises(InputError, match="the cells of part 0 are of other samples"):
+    with pytest.raises(InputError, match="the cells of part 0 belong to other samples"):
         merge(job)
     parts = [job.read(f"parts/{part:05}-0.parquet") or b"" for part in (0, 1)]
     job.write("parts/00001-0.parquet", parts[0])
@@ -369,7 +369,7 @@ def test_a_dry_run_reckons_the_time(serve: Serve, tmp_path: Path, capsys: pytest
         (["--job", "j", "--cluster", "dask"], "--cluster dask: expected ray or ray:ADDRESS"),
         (["--job", "j", "--workers", "4"], "without one, use --part"),
         (["--job", "j", "--buckets", "0"], "at least 1 bucket"),
-        (["--rate", "openai=5/s"], "no such endpoint is asked"),
+        (["--rate", "openai=5/s"], "no such endpoint in this run"),
     ],
 )
 def test_mistakes_are_told_in_a_line(

@@ -216,7 +216,7 @@ def test_no_cluster_at_an_address_is_told(job: Job) -> None:
     command = [sys.executable, "-m", "steelyard", "run", str(job.path), "--job", job.folder.name]
     done = subprocess.run([*command, "--cluster", "ray:127.0.0.1:1"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "no cluster of Ray at 127.0.0.1:1" in done.stderr.splitlines()[-1]
+    assert "no Ray cluster at 127.0.0.1:1" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 

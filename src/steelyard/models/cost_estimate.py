@@ -105,7 +105,7 @@ class _CostCounter:
 
     def _reply(self, ask: Ask) -> Struct:
         if self.judge is None:
-            raise AskFailed("no_judge", "the rule asks a judge, and none was given")
+            raise AskFailed("no_judge", "the rule needs a judge, and none was given")
         prompt = replace_surrogates(ask.prompt)
         key = key_of_ask(ask, prompt, self.judge.identity, self._repeat)
         new = key not in self._seen
@@ -132,7 +132,7 @@ class _CostCounter:
 
     def _vectors(self, embed: Embed) -> list[Vector]:
         if self.embedder is None:
-            raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
+            raise AskFailed("no_embedder", "the rule needs an embedder, and none was given")
         vectors: list[Vector] = []
         new = False
         for text in map(replace_surrogates, embed.texts):

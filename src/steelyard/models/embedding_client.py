@@ -78,7 +78,7 @@ class EmbeddingClient:
         if known is not None:
             return known
         if self.offline:
-            raise AskFailed("offline", "the ledger holds no embedding of this text, and offline forbids to ask")
+            raise AskFailed("offline", "no cached embedding of this text, and --offline is set")
         loop = asyncio.get_running_loop()
         wanted = self._in_flight[key] = _PendingText(text, key, trace, loop.create_future())
         self._gathered.append(wanted)
@@ -185,14 +185,14 @@ def read_vectors(raw: bytes, count: int) -> tuple[list[Vector], int | None]:
     try:
         answer = msgspec.json.decode(raw, type=_Embeddings)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise BadReply("embedding", f"the endpoint's answer holds no embeddings: {decode_problem(error)}") from None
+        raise BadReply("embedding", f"the reply of the endpoint has no embeddings: {decode_problem(error)}") from None
     if len(answer.data) != count:
         raise BadReply("embedding", f"expected {count} vectors got {len(answer.data)}")
     placed: dict[int, Vector] = {}
     for position, item in enumerate(answer.data):
         placed[position if item.index is None else item.index] = _decoded(item.embedding)
     if placed.keys() != set(range(count)):
-        raise BadReply("embedding", f"expected vectors 0 to {count - 1}, got other or doubled numbers")
+        raise BadReply("embedding", f"expected vectors 0 to {count - 1}, got other or repeated numbers")
     used = answer.usage.prompt_tokens if answer.usage is not None else None
     return checked([placed[number] for number in range(count)], count), None if used is None else int(used)
 
@@ -203,7 +203,7 @@ def checked(vectors: list[Vector], count: int) -> list[Vector]:
         raise BadReply("embedding", f"expected {count} vectors got {len(vectors)}")
     lengths = {len(vector) for vector in vectors}
     if len(lengths) != 1 or 0 in lengths:
-        raise BadReply("embedding", f"vectors of {' and '.join(map(str, sorted(lengths)))} numbers in one answer")
+        raise BadReply("embedding", f"vectors of {' and '.join(map(str, sorted(lengths)))} numbers in one reply")
     return vectors
 
 

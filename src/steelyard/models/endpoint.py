@@ -236,9 +236,9 @@ class Endpoint:
         try:
             body = msgspec.json.decode(raw, type=_Body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return CallError("bad_answer", "the endpoint's answer is not JSON", again=True)
+            return CallError("bad_answer", "the reply of the endpoint is not JSON", again=True)
         if body.error and not (body.choices or body.data):
-            return CallError("server_error", f"the endpoint says: {_said(raw)[0]}", again=True)
+            return CallError("server_error", f"the endpoint reports: {_said(raw)[0]}", again=True)
         return None
 
     def _trouble(self, status: int, headers: Mapping[str, str], raw: bytes, body: Mapping[str, Json]) -> CallError:
@@ -307,7 +307,7 @@ def _refused_name(said: str, named: str, body: Mapping[str, Json]) -> str | None
 _BROKEN_OFF = {
     "ServerDisconnectedError": "the endpoint closed the connection without an answer",
     "ClientPayloadError": "the endpoint closed the connection in the middle of its answer",
-    "ClientConnectionResetError": "the endpoint closed the connection while it was asked",
+    "ClientConnectionResetError": "the endpoint closed the connection during the request",
 }
 """What exceptions of the HTTP library mean, by their names: it is not loaded for this."""
 

@@ -112,13 +112,13 @@ class Engine:
             raise InputError(f"a budget needs the price of {self.judge.model}: {words}")
         self.purse = Budget(budget, max_calls)
         if budget is not None and self.embedder is not None and self.embedder.price is None and self.embedder.url:
-            note = f"embeddings of {self.embedder.model} have no price and count nothing towards the budget"
+            note = f"embeddings of {self.embedder.model} have no price and are not counted in the budget"
             self.notes += [note] if note not in self.notes else []
 
     def run(self, cells: Iterable[Cell]) -> Iterator[Result]:
         """Results as they finish, in no particular order. Cells are taken only as fast as results are."""
         if self._busy:
-            raise InputError("this engine is running already: one engine does one run at a time")
+            raise InputError("this engine is already running; an engine handles one run at a time")
         work = _QueuedCell(self)
         self._busy = True
         try:
@@ -364,10 +364,10 @@ class _QueuedCell:
     async def _asked(self, wanted: Request, trace: CellTrace) -> object:
         if isinstance(wanted, Ask):
             if self.asking is None:
-                raise AskFailed("no_judge", "the rule asks a judge, and none was given")
+                raise AskFailed("no_judge", "the rule needs a judge, and none was given")
             return await self.asking.ask(wanted, trace)
         if self.embedding is None:
-            raise AskFailed("no_embedder", "the rule asks for embeddings, and no embedder was given")
+            raise AskFailed("no_embedder", "the rule needs an embedder, and none was given")
         return await self.embedding.embed(wanted, trace)
 
 

@@ -132,7 +132,7 @@ class JudgeClient:
 
     async def _fresh(self, ask: Ask, prompt: str, key: str, trace: CellTrace) -> TypedReply:
         if self.offline:
-            raise AskFailed("offline", "the ledger holds no reply to this, and offline forbids to ask")
+            raise AskFailed("offline", "no cached reply to this request, and --offline is set")
         said, now, room, attempts = prompt, key, 1, 0
         while True:
             spoken = await self._spoken(ask, said, trace, room)
@@ -280,7 +280,9 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> TimedCompletion
     try:
         chat = msgspec.json.decode(raw, type=_Chat)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise AskFailed("bad_answer", f"the endpoint's answer is no chat completion: {decode_problem(error)}") from None
+        raise AskFailed(
+            "bad_answer", f"the reply of the endpoint is not a chat completion: {decode_problem(error)}"
+        ) from None
     if not chat.choices:
         completion = Completion(None, finish="no_choices")
     else:

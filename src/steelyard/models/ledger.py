@@ -232,7 +232,7 @@ class Ledger:
         return connection
 
     def _unreadable(self, error: Exception) -> InputError:
-        return InputError(f"cannot be used as a ledger: {error} (move it away, or name another)", path=self.path)
+        return InputError(f"cannot be used as a ledger: {error} (move it, or name another file)", path=self.path)
 
 
 def _move(path: Path) -> None:
@@ -260,10 +260,10 @@ def _prepare(connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if version == 0 and tables:
-            raise ValueError("it is a database of something else")
+            raise ValueError("a database of another program")
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {version or VERSION}")
         connection.execute("COMMIT")
     if version not in {0, VERSION}:
-        raise ValueError(f"it is of version {version}, this is {VERSION}")
+        raise ValueError(f"written by version {version}, this is {VERSION}")

@@ -126,5 +126,5 @@ def checked(path: Path, digest: str) -> bytes:
         raise InputError(f"no weights: {error.strerror}", path=str(path)) from None
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
-        raise InputError(f"not the file it should be: sha256 {found}, expected {digest}", path=str(path))
+        raise InputError(f"not the expected file: sha256 {found}, expected {digest}", path=str(path))
     return content

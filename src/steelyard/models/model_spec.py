@@ -60,7 +60,7 @@ def _split(tail: str, text: str, what: str) -> dict[str, str]:
     for part in filter(None, tail.split("&")):
         name, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"{part!r} in {text!r} is no option: write name=value", field=what)
+            raise InputError(f"{part!r} in {text!r} is not an option: write name=value", field=what)
         options[name] = value
     return options
 

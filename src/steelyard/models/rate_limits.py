@@ -109,7 +109,7 @@ def rates_of(given: Iterable[str], urls: Mapping[str, str]) -> dict[str, float]:
             raise InputError(f"--rate {text}: expected ENDPOINT=NUMBER/s, such as openai=250/s")
         if name not in urls and name not in urls.values():
             known = ", ".join(dict.fromkeys([*urls, *urls.values()])) or "none"
-            raise InputError(f"--rate {text}: no such endpoint is asked (endpoints here: {known})")
+            raise InputError(f"--rate {text}: no such endpoint in this run (endpoints: {known})")
         found[urls.get(name, name)] = float(match["number"]) / _PER[match["per"] or "s"]
     return found
 

@@ -187,7 +187,7 @@ def checked(plain: object, kind: type[C], source: Path) -> C:
     except msgspec.ValidationError as error:
         words, where, unknown = validation_problem(error, plain)
         if unknown is not None:
-            words = f"no such setting {unknown!r}: {did_you_mean(unknown, _settings_at(kind, where))}"
+            words = f"unknown setting {unknown!r}: {did_you_mean(unknown, _settings_at(kind, where))}"
         raise InputError(words, path=source, field=where) from None
 
 

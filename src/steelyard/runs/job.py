@@ -202,7 +202,7 @@ def merge(folder: Folder, config: Config | None = None) -> Report:
             rows[row] = sample
             places.append(row)
         if cells.ids != [rows[row].id for row in places]:
-            raise InputError(f"the cells of part {part} are of other samples: run it again", path=folder.name)
+            raise InputError(f"the cells of part {part} belong to other samples: run it again", path=folder.name)
         _check_cells(cells, scorer, f"{folder.name}/results/{part:05}.json")
         for label, column in cells.columns.items():
             _put(columns.setdefault(label, Column(np.full(total, np.nan))), column, places, usages)

@@ -77,7 +77,7 @@ def plan_rankings(
     for number, (path, size) in enumerate(zip(runs, sizes, strict=True)):
         cut = split_run(path, max(1, round(size / each)))
         if not cut:
-            raise InputError("a packed or empty file cannot be read in parts: unpack it first", path=path)
+            raise InputError("a compressed or empty file cannot be read in parts: decompress it first", path=path)
         pieces += [(number, piece.start, piece.end) for piece in cut]
     ranking = RankingJob(
         [str(path.absolute()) for path in runs], str(qrels.absolute()), wanted, policy, pieces, confidence, seed
@@ -164,7 +164,7 @@ def _check(kept: _Part, found: ScannedRun, path: str) -> None:
     pairs = (("rows", kept.rows, kept.ranks, found.ranks), ("queries", kept.queries, kept.retrieved, found.retrieved))
     for name, places, values, whole in (*pairs, ("tied", kept.tied, kept.tied, found.tied)):
         if len(places) != len(values) or any(not 0 <= place < len(whole) for place in places):
-            raise InputError("they do not fit the judgements: run the part again", path=path, field=f"$.{name}")
+            raise InputError("they do not match the qrels: run the part again", path=path, field=f"$.{name}")
 
 
 def _load_qrels(ranking: RankingJob) -> tuple[QrelsTable, Policy]:
@@ -174,8 +174,8 @@ def _load_qrels(ranking: RankingJob) -> tuple[QrelsTable, Policy]:
 
 
 def _not_in_parts(path: Path, odd: NeedsSlowParser) -> InputError:
-    why = "the lines of a query stand apart" if isinstance(odd, Ungrouped) else "something is odd in it"
-    return InputError(f"cannot be read in parts, {why}: steelyard rank without --job can tell", path=path)
+    why = "the lines of a query are not adjacent" if isinstance(odd, Ungrouped) else "it has unexpected lines"
+    return InputError(f"cannot be read in parts, {why}: run steelyard rank without --job for details", path=path)
 
 
 def _size(path: Path) -> int:

@@ -122,7 +122,7 @@ class Leases:
                 self._waiting = deque(wanted)
                 await self._share_out(wanted)
         except Exception as error:  # noqa: BLE001 - Ray has many; every waiting call fails
-            lost = error if isinstance(error, Stopped) else Stopped(f"the job's limiter is lost: {error}")
+            lost = error if isinstance(error, Stopped) else Stopped(f"the rate limiter of the job stopped: {error}")
             for turn in self._waiting:
                 if not turn.done():
                     turn.set_exception(lost)
@@ -190,7 +190,7 @@ def _connected(address: str) -> Iterator[None]:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise Stopped(f"no cluster of Ray at {address}: {str(error).splitlines()[0]}") from None
+        raise Stopped(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
     try:
         yield
     finally:
@@ -205,7 +205,7 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10).close()
     except (OSError, ValueError) as error:
-        raise Stopped(f"no cluster of Ray at {address}: {str(error).lower()}") from None
+        raise Stopped(f"no Ray cluster at {address}: {str(error).lower()}") from None
 
 
 class _Driver:
@@ -251,9 +251,7 @@ class _Driver:
             self.tell()
         if self.lost:
             some = "; ".join(f"part {part}: {why}" for part, why in sorted(self.lost.items())[:5])
-            raise Stopped(
-                f"{pluralize(len(self.lost), 'part')} could not be done ({some}); start the job again to go on"
-            )
+            raise Stopped(f"{pluralize(len(self.lost), 'part')} failed ({some}); start the job again to resume")
 
     def window(self) -> int:
         """The number of submitted parts: one for each worker, or two for each processor, so that none is idle."""

@@ -195,7 +195,7 @@ def check_outputs(config: Config, folder: Path) -> None:
     for path in map(Path, [config.data] if isinstance(config.data, str) else config.data):
         for name in _FILES:
             if same_file(path, folder / name):
-                words = f"{name} would be written over the data: name another folder"
+                words = f"{name} would overwrite the data: name another folder"
                 raise InputError(words, path=folder, field="$.outputs.dir")
 
 

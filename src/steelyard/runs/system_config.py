@@ -252,7 +252,7 @@ def _check_entry(entry: object, kinds: tuple[type[Struct], ...], path: Path, whe
     kind = by_tag[tag]
     for name in entry:
         if name != "type" and name not in kind.__struct_fields__:
-            words = f"no such setting {name!r}: {did_you_mean(name, kind.__struct_fields__)}"
+            words = f"unknown setting {name!r}: {did_you_mean(name, kind.__struct_fields__)}"
             raise InputError(words, path=path, field=where)
     try:
         msgspec.convert(entry, kind)
@@ -334,7 +334,7 @@ def _changed(entry: Any, setting: str, value: Json, key: str) -> Any:  # noqa: A
     elif isinstance(entry, PythonEntry | PythonAnswerer):
         plain["settings"] = {**(entry.settings or {}), setting: value}
     else:
-        raise InputError(f"{key}: no such setting: {did_you_mean(setting, entry.__struct_fields__)}")
+        raise InputError(f"{key}: unknown setting: {did_you_mean(setting, entry.__struct_fields__)}")
     try:
         return msgspec.convert(plain, type(entry))
     except msgspec.ValidationError as error:
