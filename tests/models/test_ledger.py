@@ -107,7 +107,7 @@ def test_what_is_no_ledger_is_one_clear_error(tmp_path: Path) -> None:
     for path, words in (
         (broken, "not a database"),
         (foreign, "another program"),
-        (newer, "of version 99"),
+        (newer, "by version 99"),
         (tmp_path, "unable to open"),
     ):
         ledger = Ledger(path)
