@@ -54,7 +54,7 @@ def test_missing_usage_is_charged_by_estimate_and_marked(serve: Serve) -> None:
     (result,) = engine.run(cells(so, ["a"]))
     assert result.usage.estimated == 1
     assert result.usage.cost == pytest.approx(result.usage.prompt_tokens / 1e3 + result.usage.completion_tokens / 1e3)
-    assert engine.purse.spent == result.usage.cost > 0
+    assert engine.budget.spent == result.usage.cost > 0
 
 
 def test_what_is_in_the_ledger_costs_nothing(serve: Serve, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_script_may_have_a_price() -> None:
     failed = [one.error for one in found if one.error is not None]
     assert 0 < len(failed) < 10
     assert all(isinstance(error, AskFailed) and error.kind == "not_run" for error in failed)
-    assert engine.purse.spent <= 100.0
+    assert engine.budget.spent <= 100.0
 
 
 def test_tokens_by_script() -> None:

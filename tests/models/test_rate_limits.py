@@ -91,7 +91,9 @@ def test_a_pace_keeps_the_order_and_the_rate() -> None:
 def test_an_endpoint_is_asked_at_its_rate(serve: Callable[..., Server]) -> None:
     """Forty places, and still no second with more than the rate and the burst; other endpoints are not held up."""
     server = serve()
-    engine = Engine(server.judge, ledger=":memory:", concurrency=40, paces={server.url: RateLimiter(50, burst=5)})
+    engine = Engine(
+        server.judge, ledger=":memory:", concurrency=40, rate_limiters={server.url: RateLimiter(50, burst=5)}
+    )
     results = list(engine.run(Cell(number, partial(so, f"text {number}")) for number in range(90)))
     assert all(result.error is None for result in results)
     assert server.calls == 90
@@ -110,7 +112,9 @@ def test_push_backs_are_heeded_beside_a_rate(serve: Callable[..., Server]) -> No
         return '{"verdict": "yes"}'
 
     server = serve(answer=answer)
-    engine = Engine(server.judge, ledger=":memory:", concurrency=8, paces={server.url: RateLimiter(200, burst=2)})
+    engine = Engine(
+        server.judge, ledger=":memory:", concurrency=8, rate_limiters={server.url: RateLimiter(200, burst=2)}
+    )
     results = list(engine.run(Cell(number, partial(so, f"text {number}")) for number in range(12)))
     assert all(result.error is None for result in results)
     assert server.calls == 18

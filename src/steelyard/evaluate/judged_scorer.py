@@ -37,7 +37,7 @@ class Key(NamedTuple):
 class JudgedScorer:
     """One engine with a judge, an embedder and the options of a run; holds the usage and the warnings of the run.
 
-    ``paces`` limit the rate of calls by address (default: made from the rates of the options).
+    ``rate_limiters`` limit the rate of calls by address (default: made from the rates of the options).
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class JudgedScorer:
         judge: LLMJudge | str | None,
         embedder: Embedder | str | None,
         options: RunOptions = DEFAULT_OPTIONS,
-        paces: Mapping[str, PermitSource] | None = None,
+        rate_limiters: Mapping[str, PermitSource] | None = None,
     ) -> None:
         if options.repeats < 1:
             raise InputError(f"repeats must be at least 1, not {options.repeats}")
@@ -62,7 +62,9 @@ class JudgedScorer:
             ledger=ledger,
             concurrency=options.concurrency,
             offline=options.offline,
-            paces={url: RateLimiter(rate) for url, rate in options.rates.items()} if paces is None else paces,
+            rate_limiters={url: RateLimiter(rate) for url, rate in options.rates.items()}
+            if rate_limiters is None
+            else rate_limiters,
             progress=options.progress,
         )
 

@@ -1,8 +1,8 @@
-"""What may be spent: an amount of money, a number of calls.
+"""Budget of a run: an amount of money and a number of calls.
 
-Rules of this file: every call is reserved before it is made and settled after. What calls really cost teaches what
-to reserve: the estimate of a call is scaled by the worst ratio of cost to estimate seen so far, and until one is
-known, calls go one at a time. A call that does not fit waits for those in flight, which may turn out cheaper.
+Rules of this file: every call is reserved before it is made and settled after. The reserved estimate is scaled by the
+worst ratio of cost to estimate seen so far; until one is known, calls are made one at a time. A call that does not fit
+waits for the calls in flight, which may turn out cheaper.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOISE = 1e-12
 
 
 class Budget:
-    """A budget and a limit of calls, either of which may be absent."""
+    """A limit of cost and a limit of calls; each is optional."""
 
     def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:
         self.budget, self.max_calls = budget, max_calls
@@ -36,7 +36,7 @@ class Budget:
         return self.budget is not None or self.max_calls is not None
 
     async def reserve(self, estimate: float) -> None:
-        """Set the cost of a call aside, or AskFailed of kind not_run."""
+        """Reserve the cost of a call; AskFailed of kind not_run if it does not fit."""
         if self.max_calls is not None and self.calls >= self.max_calls:
             raise AskFailed("not_run", f"max_calls: {self.calls} of {pluralize(self.max_calls, 'call')} made")
         while self.budget is not None and not self._fits(estimate):
@@ -52,7 +52,7 @@ class Budget:
         self._estimates += estimate
 
     def settle(self, estimate: float, cost: float | None) -> None:
-        """What a reserved call cost; None where there was no reply."""
+        """Record the cost of a reserved call; None if there was no reply."""
         self._in_flight -= 1
         self._estimates -= estimate
         if cost is None:
@@ -75,13 +75,13 @@ class Budget:
 
 
 class SharedBudget:
-    """What runs that follow one another may spend together: each gets what the earlier ones left."""
+    """The common budget of consecutive runs: each run gets the rest that the earlier ones left."""
 
     def __init__(self, budget: float | None = None, max_calls: int | None = None) -> None:
         self.budget, self.max_calls = budget, max_calls
 
     def spend(self, usage: Usage) -> None:
-        """What one of them took."""
+        """Subtract the usage of one run."""
         if self.budget is not None:
             self.budget = max(self.budget - (usage.cost or 0.0), 0.0)
         if self.max_calls is not None:
@@ -89,7 +89,7 @@ class SharedBudget:
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens a text makes: four Latin letters a token, one Chinese character a token.
+    """Estimate the tokens of a text: four Latin letters per token, one Chinese character per token.
 
     >>> tokens_of("a" * 400), tokens_of("\u5b57" * 100)
     (100, 95)

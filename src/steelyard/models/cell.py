@@ -1,4 +1,4 @@
-"""A cell of the table of samples and metrics: what is to be run, what it asked, what that cost."""
+"""A cell of the table of samples and metrics: the rule to run, its requests and their cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.requests import Flow
 
 
 class Cell(Struct, frozen=True):
-    """One rule on one sample. ``start`` makes the rule's generator; ``repeat`` tells equal cells apart."""
+    """One rule on one sample. ``start`` makes the rule's generator; ``repeat`` distinguishes repeats of one cell."""
 
     key: object
     start: Callable[[], Flow]
@@ -22,11 +22,10 @@ _STEP = 1 << 40
 
 
 class CellTrace:
-    """The running account of one cell: its place in every queue, its draw, what it asked, what that cost.
+    """The running record of one cell: its rank in every queue, its repeat, its requests and their cost.
 
-    Within the bounded number of cells that are alive, first requests go before second ones (``steps``), so that at
-    the end of a run few places stand empty while long rules finish alone. Where money may run out, cells are instead
-    finished in their order.
+    Among the cells in progress, first requests are sent before second ones (``steps``), so that few slots are idle at
+    the end of a run while long rules finish. If the run has a budget, cells are finished in their order instead.
     """
 
     def __init__(self, number: int, repeat: int = 0, *, steps: bool = True) -> None:
@@ -40,22 +39,22 @@ class CellTrace:
         self.seconds = 0.0
 
     def part(self) -> CellTrace:
-        """An account for one of several requests that are answered together; to be added when it is."""
+        """Make a record for one of several concurrent requests; ``add`` it when the request is answered."""
         return CellTrace(self.rank, self.repeat)
 
     def next_step(self) -> None:
-        """The rule has got its replies and asks on."""
+        """Lower the priority of the cell: its rule received its replies and continues."""
         self.rank += self._step
 
     def asked(self, keys: Iterable[str], flags: Iterable[str] = ()) -> None:
-        """Ledger keys of a request, in the order of asking."""
+        """Record the ledger keys of a request, in order."""
         self.requests.extend(keys)
         self.flags.update(dict.fromkeys(flags))
 
     def paid(
         self, *, prompt: int, completion: int, cost: float | None, seconds: float, estimated: bool, unpriced: bool
     ) -> None:
-        """One call."""
+        """Record one call and its cost."""
         self.calls += 1
         self.prompt_tokens += prompt
         self.completion_tokens += completion
@@ -66,7 +65,7 @@ class CellTrace:
             self.cost = (self.cost or 0.0) + cost
 
     def add(self, other: CellTrace) -> None:
-        """The account of a request that was answered together with others."""
+        """Add the record of one of several concurrent requests."""
         self.asked(other.requests, other.flags)
         self.calls += other.calls
         self.cached += other.cached
@@ -80,7 +79,7 @@ class CellTrace:
             self.cost = (self.cost or 0.0) + other.cost
 
     def usage(self) -> Usage:
-        """The account so far."""
+        """The usage so far."""
         return Usage(
             calls=self.calls,
             cached=self.cached,

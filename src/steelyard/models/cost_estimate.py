@@ -1,8 +1,8 @@
 """The estimated cost of a run, computed without a call.
 
-Rules of this file: nothing is sent and nothing is written. Replies that the ledger holds are used; in place of the
-others the rules get plausible ones (three items a list, one sentence a text, other texts for another request), so that
-all but the first requests of a rule are an estimate, as is every number of tokens.
+Rules of this file: nothing is sent and nothing is written. The rules get the replies cached in the ledger, and example
+replies for other requests (three items per list, one sentence per text, different texts for different requests). All
+requests of a rule except the first are therefore estimates, as is every number of tokens.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .cell import Cell, CellTrace
 from .embedder import Embedder
 from .json_schema import example_of
 from .judge import LLMJudge
-from .judge_client import cost_of, kept_reply, key_of_ask, room_for
+from .judge_client import cached_reply, cost_of, key_of_ask, room_for
 from .ledger import ReplyStore, request_key
 
 MOST = 1000
-"""Requests of one cell that are counted, at most: a rule may repeat a request until it accepts the reply, and it may
-never accept a plausible one."""
+"""The maximal number of requests counted per cell: a rule may repeat a request until it accepts the reply, and it may
+never accept an example."""
 
 
 class _Enough(BaseException):
@@ -52,7 +52,7 @@ class CostEstimate(Struct, frozen=True):
 def estimate_cost(
     cells: Iterable[Cell], judge: LLMJudge | None, embedder: Embedder | None, ledger: ReplyStore
 ) -> CostEstimate:
-    """Play every cell without a judge, and sum up its requests; equal requests count once."""
+    """Play every cell without a judge and sum up its requests; equal requests count once."""
     counter = _CostCounter(judge, embedder, ledger)
     for cell in cells:
         counter.count(cell)
@@ -60,7 +60,7 @@ def estimate_cost(
 
 
 class _CostCounter:
-    """Answers requests with known or plausible replies, and counts what they would cost."""
+    """Answers requests with cached or example replies, and counts their cost."""
 
     def __init__(self, judge: LLMJudge | None, embedder: Embedder | None, ledger: ReplyStore) -> None:
         self.judge, self.embedder, self.ledger = judge, embedder, ledger
@@ -76,7 +76,7 @@ class _CostCounter:
         self.cells += 1
         self._repeat, self._requests = cell.repeat, 0
         try:
-            with suppress(Exception):  # a rule may refuse a plausible reply; its requests are counted all the same
+            with suppress(Exception):  # a rule may refuse an example reply; its requests are still counted
                 found = play(cell.start(), self._answer)
                 if isinstance(found, Undefined):
                     self.undefined += 1
@@ -113,7 +113,7 @@ class _CostCounter:
         entry = self.ledger.reply(key) if self.judge.kept else None
         if entry is not None:
             self._account.cached += new
-            return kept_reply(entry, ask)
+            return cached_reply(entry, ask)
         tokens = tokens_of(prompt)
         room_for(self.judge, tokens)
         try:

@@ -1,4 +1,4 @@
-"""Who turns texts into vectors: a value like a judge."""
+"""Embedders (``Embedder``): the value that names an embedding model, and its spelling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .model_spec import (
     spell_address,
 )
 
-__all__ = ["Embedder", "cosine", "embedder_of", "embedding_script", "what_embeds"]
+__all__ = ["Embedder", "cosine", "embedder_of", "embedder_settings", "embedding_script"]
 
 EmbedTexts: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 
@@ -33,8 +33,8 @@ EmbedTexts: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 class Embedder:
     """An embedding model behind an OpenAI-compatible endpoint, or a function of texts.
 
-    ``batch`` is how many texts are sent at once; ``price`` is for a million tokens; ``dimensions`` asks for shorter
-    vectors. A function (``answer``) is asked afresh each time unless ``kept``.
+    ``batch`` is the number of texts per call; ``price`` is for a million tokens; ``dimensions`` requests shorter
+    vectors. The vectors of a function (``answer``) are cached only if ``kept`` is true.
 
     >>> print(Embedder("text-embedding-3-small", dimensions=256))
     openai:text-embedding-3-small#dimensions=256
@@ -61,12 +61,12 @@ class Embedder:
 
     @property
     def identity(self) -> str:
-        """What its vectors depend on, by which a ledger finds them."""
+        """The options that determine its vectors, as part of the ledger key."""
         return self._spelled(("dimensions",))
 
     @property
     def costs_unknown(self) -> bool:
-        """Whether an endpoint is called whose price was not given."""
+        """Whether an endpoint without a given price is called."""
         return self.answer is None and self.price is None
 
     def body(self, texts: Sequence[str]) -> dict[str, Json]:
@@ -89,8 +89,8 @@ class _EmbedderOptions(msgspec.Struct):
 
 
 def embedder_of(given: Embedder | str) -> Embedder:
-    """An embedder from its value or its spelling: ``openai:text-embedding-3-small``, ``http://host/v1#model``,
-    ``local`` (a small model that runs here, of the extra ``local``).
+    """Make an embedder from its value or its spelling: ``openai:text-embedding-3-small``, ``http://host/v1#model``,
+    ``local`` (a small model that runs in this process, of the extra ``local``).
 
     >>> embedder_of("http://localhost:8000/v1#bge&batch=32").batch
     32
@@ -109,11 +109,12 @@ def embedder_of(given: Embedder | str) -> Embedder:
     return Embedder(model, url=url, **read_options(options, _EmbedderOptions, "embedder"))  # type: ignore[arg-type]
 
 
-def what_embeds(text: str) -> str:
-    """What vectors depend on, from what a report calls an embedder: by this two reports are compared. How many texts
-    go at once, prices and the name of the key's variable are left out.
+def embedder_settings(text: str) -> str:
+    """Reduce the spelling of an embedder in a report to the options that determine its vectors, to compare two reports.
 
-    >>> what_embeds("http://localhost:8000/v1/#bge&batch=32&price=0.02&dimensions=8")
+    The batch size, the price and the name of the key's variable are left out.
+
+    >>> embedder_settings("http://localhost:8000/v1/#bge&batch=32&price=0.02&dimensions=8")
     'http://localhost:8000/v1#bge&dimensions=8'
     """
     if text == "local":
@@ -136,7 +137,7 @@ def _local() -> Embedder:
 
 
 def embedding_script(function: EmbedTexts) -> Embedder:
-    """An embedder whose vectors come from a function of texts: for tests, without a network. They are not kept.
+    """Make an embedder from a function of texts, for tests without a network. Its vectors are not cached.
 
     >>> print(embedding_script(len))
     script:builtins.len

@@ -1,8 +1,8 @@
-"""Answering requests for embeddings: ledger, batches across samples, endpoint, ledger.
+"""Answer requests for embeddings: look up the ledger, batch texts across samples, call the endpoint, store the vectors.
 
-Rules of this file: a text is embedded once. Texts that are asked for while others are on their way go together in the
-next call, whoever asks. Vectors are put to their texts by the index that the endpoint gives, not by position; too
-few are an error.
+Rules of this file: a text is embedded once. Texts requested while calls are in flight go together in the next call,
+whichever cell requests them. Vectors are assigned to texts by the index that the endpoint gives, not by position; too
+few vectors are an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHARACTERS = 200_000  # in one call, besides the number of texts
 
 
 class _PendingText(Struct, eq=False):
-    """A text on its way, and who asked for it first."""
+    """A text in flight, and the record of the cell that requested it first."""
 
     text: str
     key: str
@@ -46,20 +46,26 @@ class EmbeddingClient:
     """Embeds the texts of one run."""
 
     def __init__(
-        self, embedder: Embedder, endpoint: Endpoint, ledger: ReplyStore, purse: Budget, *, offline: bool
+        self, embedder: Embedder, endpoint: Endpoint, ledger: ReplyStore, budget: Budget, *, offline: bool
     ) -> None:
-        self.embedder, self.endpoint, self.ledger, self.purse, self.offline = embedder, endpoint, ledger, purse, offline
+        self.embedder, self.endpoint, self.ledger, self.budget, self.offline = (
+            embedder,
+            endpoint,
+            ledger,
+            budget,
+            offline,
+        )
         self._in_flight: dict[str, _PendingText] = {}
         self._gathered: list[_PendingText] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
     def key(self, text: str) -> str:
-        """The text's name in the ledger."""
+        """The ledger key of a text."""
         return request_key(text, b"embedding", self.embedder.identity)
 
     async def embed(self, embed: Embed, trace: CellTrace) -> list[Vector]:
-        """One vector per text, in their order, or AskFailed or BadReply."""
+        """Get one vector per text, in the order of the texts; raises AskFailed or BadReply."""
         texts = [replace_surrogates(text) for text in embed.texts]
         keys = [self.key(text) for text in texts]
         trace.asked(keys)
@@ -87,7 +93,7 @@ class EmbeddingClient:
         return wanted.vector
 
     def _send(self) -> None:
-        """Send full batches, and what else has been gathered where few calls are in flight."""
+        """Send full batches, and smaller ones while few calls are in flight."""
         self._timer = None
         while self._gathered and (len(self._sending) < _LANES or len(self._gathered) >= self.embedder.batch):
             size = characters = 0
@@ -119,13 +125,13 @@ class EmbeddingClient:
                 wanted.vector.set_result(vector)
 
     async def _called(self, batch: Sequence[_PendingText]) -> Sequence[Vector]:
-        """One call for a batch, paid by its cells by their share of its tokens."""
+        """Call the endpoint for a batch and charge its cells by their share of the tokens."""
         texts = [wanted.text for wanted in batch]
         shares = [tokens_of(text) for text in texts]
         tokens = sum(shares)
         price = self.embedder.price
         estimate = tokens * (price or 0.0) / 1e6
-        await self.purse.reserve(estimate)
+        await self.budget.reserve(estimate)
         cost, counted, seconds = None, None, 0.0
         try:
             if self.embedder.answer is not None:
@@ -138,7 +144,7 @@ class EmbeddingClient:
                 seconds = answer.seconds
             cost = (counted or tokens) * (price or 0.0) / 1e6
         finally:
-            self.purse.settle(estimate, cost)
+            self.budget.settle(estimate, cost)
         self._share_out(batch, shares, counted, seconds)
         if self.embedder.kept:
             self.ledger.add_vectors((wanted.key, vector) for wanted, vector in zip(batch, vectors, strict=True))
@@ -147,7 +153,7 @@ class EmbeddingClient:
     def _share_out(
         self, batch: Sequence[_PendingText], shares: Sequence[int], counted: int | None, seconds: float
     ) -> None:
-        """Account a call: the first cell has the call, every cell its tokens."""
+        """Charge a call: the first cell gets the call, every cell its tokens."""
         total = sum(shares) or 1
         used = total if counted is None else counted
         left = used
@@ -178,9 +184,9 @@ class _Embeddings(Struct):
 
 
 def read_vectors(raw: bytes, count: int) -> tuple[list[Vector], int | None]:
-    """The vectors of an answer by their index, and the tokens it counts.
+    """Read the vectors of an answer by their index, and the number of tokens that it reports.
 
-    Raises BadReply where there are too few or too many, an index is missing or doubled, or a vector is none.
+    Raises BadReply if there are too few or too many vectors, an index is missing or repeated, or a vector is invalid.
     """
     try:
         answer = msgspec.json.decode(raw, type=_Embeddings)
@@ -198,7 +204,7 @@ def read_vectors(raw: bytes, count: int) -> tuple[list[Vector], int | None]:
 
 
 def checked(vectors: list[Vector], count: int) -> list[Vector]:
-    """Vectors of one length, as many as there are texts; else BadReply."""
+    """Check that there are as many vectors as texts, all of one length; else BadReply."""
     if len(vectors) != count:
         raise BadReply("embedding", f"expected {count} vectors got {len(vectors)}")
     lengths = {len(vector) for vector in vectors}
@@ -208,7 +214,7 @@ def checked(vectors: list[Vector], count: int) -> list[Vector]:
 
 
 def _decoded(given: list[float] | str) -> Vector:
-    """Numbers, or base64 of little-endian single-precision numbers."""
+    """Decode a vector: a list of numbers, or base64 of little-endian single-precision numbers."""
     if not isinstance(given, str):
         return array("f", given)
     try:

@@ -1,10 +1,10 @@
-"""One address that is called over HTTP, politely: places, deadlines, retries, and what it refuses.
+"""One endpoint called over HTTP: concurrency, deadlines, retries, and refused parameters.
 
-Rules of this file: it knows no rules and no ledger. A deadline is for one call, not for its wait in the queue.
-Rate limits are waited out up to ``max_wait`` in all, and so is an endpoint that has answered and is away (it is started
-again, perhaps); other failures are tried a few times. Where nobody comes back, all requests fail at once. A parameter
-that the endpoint refuses by name is renamed or left out from then on, and noted. The key leaves only in the header
-of a call: what comes back is cleansed of it before anybody reads it.
+Rules of this file: it knows neither metrics nor the ledger. A deadline applies to one call, not to its wait in the
+queue. The waits for rate limits add up to at most ``max_wait``, as do those for an endpoint that has answered before
+and is unreachable now (it may be restarting); other failures are retried a few times. If the endpoint stays
+unreachable, all requests fail at once. A parameter that the endpoint refuses by name is renamed or left out from then
+on, with a note. The key is sent only in the header of a call, and is removed from every answer before it is read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TRIES = 5
 TIMEOUTS = 3
 _HIDDEN = "***"
 _SHORT_KEY = 8
-_LOOK_AGAIN = 2.0  # whether somebody is there: costs nobody anything
+_LOOK_AGAIN = 2.0  # seconds until an unreachable endpoint is tried again
 _NEEDED = frozenset({"model", "messages", "input"})
 _OTHER_WORDS = {"response_format": r"response_format|json_schema|structured outputs?", "encoding_format": "encoding"}
 _TOO_LONG = re.compile(
@@ -52,7 +52,7 @@ _NOTHING = msgspec.Raw()
 
 
 class EndpointReply(Struct, frozen=True):
-    """The body of a good answer, how long the call took, and how many calls it needed."""
+    """The body of a successful answer, the duration of the call, and the number of calls needed."""
 
     raw: bytes
     seconds: float
@@ -79,7 +79,7 @@ class ParameterRefused(Exception):
 
 
 class Endpoint:
-    """An OpenAI-compatible endpoint, shared by all that call the same address in one run."""
+    """An OpenAI-compatible endpoint, shared by all callers of the same address in one run."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Endpoint:
         concurrency: int = 16,
         deadline: float = 60.0,
         max_wait: float = 120.0,
-        pace: PermitSource | None = None,
+        rate_limiter: PermitSource | None = None,
     ) -> None:
-        self.url, self.deadline, self.max_wait, self.pace = url, deadline, max_wait, pace
+        self.url, self.deadline, self.max_wait, self.rate_limiter = url, deadline, max_wait, rate_limiter
         self.limiter = ConcurrencyLimiter(concurrency)
         self.refused: dict[str, str | None] = {}
         self.notes: list[str] = []
@@ -101,7 +101,7 @@ class Endpoint:
         self._session: aiohttp.ClientSession | None = None
 
     def fitted(self, body: Mapping[str, Json]) -> dict[str, Json]:
-        """A body with its refused parameters renamed or left out."""
+        """The body without refused parameters, or with their newer names."""
         if not self.refused:
             return dict(body)
         kept = {}
@@ -114,68 +114,68 @@ class Endpoint:
         return kept
 
     async def post(self, path: str, build: Build, *, rank: int = 0, seed: str = "") -> EndpointReply:
-        """Call until there is a good answer, or AskFailed. ``build`` makes the body anew for every call."""
+        """Call until an answer is successful; raises AskFailed. ``build`` makes a new body for every call."""
         calls = failures = timeouts = 0
         waited, answers = 0.0, self._answers
         while True:
             if self._turned_away is not None:
                 raise AskFailed(self._turned_away.kind, self._turned_away.message)
-            trouble, answer = await self._one(path, build, rank, calls)
+            error, answer = await self._call(path, build, rank, calls)
             calls += 1
             if answer is not None:
                 return answer
-            if trouble is None:
+            if error is None:
                 continue
-            failures += not (trouble.kind == "rate_limited" or (trouble.away and self._answers))
-            timeouts += trouble.kind == "timeout"
-            delay = backoff(calls, seed, trouble.pause)
-            if trouble.away:
+            failures += not (error.kind == "rate_limited" or (error.away and self._answers))
+            timeouts += error.kind == "timeout"
+            delay = backoff(calls, seed, error.pause)
+            if error.away:
                 delay = min(delay, _LOOK_AGAIN)
-            why = f"{trouble.message} ({pluralize(calls, 'call')})"
-            if not trouble.again or failures >= TRIES or timeouts >= TIMEOUTS:
-                raise self._given_up(trouble, why, answers)
+            why = f"{error.message} ({pluralize(calls, 'call')})"
+            if not error.again or failures >= TRIES or timeouts >= TIMEOUTS:
+                raise self._final_failure(error, why, answers)
             if waited + delay > self.max_wait:
                 due = f"the next is due in {delay:.4g} s, max_wait is {self.max_wait:g} s"
-                raise self._given_up(trouble, f"{why}; {due}", answers)
+                raise self._final_failure(error, f"{why}; {due}", answers)
             waited += delay
             await asyncio.sleep(delay)
 
-    def _given_up(self, trouble: CallError, why: str, answers: int) -> AskFailed:
-        """The failure of one request; where nobody is there and nobody has answered since it began, that of all."""
-        failed = AskFailed(trouble.kind, why)
-        if trouble.away and answers == self._answers:
+    def _final_failure(self, error: CallError, why: str, answers: int) -> AskFailed:
+        """The failure of one request. If the endpoint is unreachable and has not answered since, all requests fail."""
+        failed = AskFailed(error.kind, why)
+        if error.away and answers == self._answers:
             self._turned_away = failed
         return failed
 
-    async def _one(
+    async def _call(
         self, path: str, build: Build, rank: int, calls: int
     ) -> tuple[CallError | None, EndpointReply | None]:
-        """One call: its answer, or its trouble, or neither where a parameter was refused and the next goes without."""
+        """Make one call: its answer, or its error, or neither if a parameter was refused and the next call omits it."""
         generation = await self.limiter.enter(rank)
-        trouble = None
+        error = None
         try:
-            if self.pace is not None:
-                await self.pace.permit()
+            if self.rate_limiter is not None:
+                await self.rate_limiter.permit()
             started = time.perf_counter()
             body = self.fitted(build())
             status, headers, raw = await self._send(path, body)
             self._answers += 1
-            if status == 200 and (trouble := self._in_disguise(raw)) is None:
+            if status == 200 and (error := self._error_in_success(raw)) is None:
                 self.limiter.succeeded(generation)
                 return None, EndpointReply(raw, time.perf_counter() - started, calls + 1)
-            trouble = trouble or self._trouble(status, headers, raw, body)
+            error = error or self._error(status, headers, raw, body)
         except ParameterRefused:
             return None, None
         except TimeoutError:
-            trouble = CallError("timeout", f"no answer within {self.deadline:g} s", again=True)
-        except OSError as error:
-            words = self.cleansed(str(error) or type(error).__name__)
-            trouble = CallError("connection", words, again=True, away=isinstance(error, Unreachable))
+            error = CallError("timeout", f"no answer within {self.deadline:g} s", again=True)
+        except OSError as raised:
+            words = self.cleansed(str(raised) or type(raised).__name__)
+            error = CallError("connection", words, again=True, away=isinstance(raised, Unreachable))
         finally:
             self.limiter.leave()
-        if trouble.kind in {"rate_limited", "timeout"}:
-            self.limiter.pushed_back(generation, trouble.pause)
-        return trouble, None
+        if error.kind in {"rate_limited", "timeout"}:
+            self.limiter.pushed_back(generation, error.pause)
+        return error, None
 
     async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:
         import aiohttp
@@ -217,7 +217,7 @@ class Endpoint:
             self._session = None
 
     def cleansed(self, text: str) -> str:
-        """A text without the key."""
+        """Replace the key in a text."""
         return self._cleansed(text.encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _cleansed(self, raw: bytes) -> bytes:
@@ -231,19 +231,19 @@ class Endpoint:
         parts = urlsplit(self.url)
         return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
-    def _in_disguise(self, raw: bytes) -> CallError | None:
-        """The trouble of an answer that calls itself good and is none."""
+    def _error_in_success(self, raw: bytes) -> CallError | None:
+        """The error in an answer with status 200, if there is one."""
         try:
             body = msgspec.json.decode(raw, type=_Body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return CallError("bad_answer", "the reply of the endpoint is not JSON", again=True)
         if body.error and not (body.choices or body.data):
-            return CallError("server_error", f"the endpoint reports: {_said(raw)[0]}", again=True)
+            return CallError("server_error", f"the endpoint reports: {_error_text(raw)[0]}", again=True)
         return None
 
-    def _trouble(self, status: int, headers: Mapping[str, str], raw: bytes, body: Mapping[str, Json]) -> CallError:
-        said, named = _said(raw)
-        message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+    def _error(self, status: int, headers: Mapping[str, str], raw: bytes, body: Mapping[str, Json]) -> CallError:
+        text, named = _error_text(raw)
+        message = f"HTTP {status}: {text}" if text else f"HTTP {status}"
         if status == 429 and "insufficient_quota" not in raw.decode("utf-8", "replace"):
             return CallError("rate_limited", message, again=True, pause=retry_after(headers, time.time()))
         if status in {408, 409, 425} or status >= 500:
@@ -252,26 +252,26 @@ class Endpoint:
             self._turned_away = AskFailed("unauthorized", f"{message} (the key is read from {self._key_names})")
             raise self._turned_away
         if status in {400, 413, 422}:
-            if status == 413 or _TOO_LONG.search(f"{said} {named}"):
+            if status == 413 or _TOO_LONG.search(f"{text} {named}"):
                 return CallError("context_too_long", message)
-            if "content_filter" in named or "content management policy" in said:
+            if "content_filter" in named or "content management policy" in text:
                 raise BadReply("content_filter", message)
-            if (name := _refused_name(said, named, body)) is not None:
+            if (name := _refused_name(text, named, body)) is not None:
                 self.leave_out(name)
                 raise ParameterRefused
         kind = {403: "forbidden", 404: "not_found", 429: "no_quota"}.get(status, "rejected")
         return CallError(kind, message)
 
     def leave_out(self, name: str, why: str = "refuses") -> None:
-        """Send a parameter no more, or under its newer name, and note it."""
+        """Omit a parameter from now on, or send it under its newer name, and add a note."""
         if name in self.refused:
             return
         other = "max_completion_tokens" if name == "max_tokens" else None
         self.refused[name] = other
-        did = f"sent as {other}" if other else "not applied"
+        action = f"sent as {other}" if other else "not applied"
         if name == "response_format":
-            did = "not sent (the shape of the reply is described in the prompt)"
-        self.notes.append(f"{self.url}: {name} is {did}, the endpoint {why} it")
+            action = "not sent (the shape of the reply is described in the prompt)"
+        self.notes.append(f"{self.url}: {name} is {action}, the endpoint {why} it")
 
 
 class _Body(Struct):
@@ -280,8 +280,8 @@ class _Body(Struct):
     error: Json = None
 
 
-def _said(raw: bytes) -> tuple[str, str]:
-    """What an error body says, in one line, and the names in it (code, parameter)."""
+def _error_text(raw: bytes) -> tuple[str, str]:
+    """The message of an error body in one line, and the names in it (code, parameter)."""
     try:
         body = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -294,10 +294,10 @@ def _said(raw: bytes) -> tuple[str, str]:
     return " ".join(str(error or "").split())[:300], named
 
 
-def _refused_name(said: str, named: str, body: Mapping[str, Json]) -> str | None:
+def _refused_name(message: str, named: str, body: Mapping[str, Json]) -> str | None:
     """The parameter of a body that an error names."""
     ours = sorted(set(body) - _NEEDED, key=len, reverse=True)
-    for text in (named, said):
+    for text in (named, message):
         for name in ours:
             if re.search(rf"(?<![\w.])(?:{_OTHER_WORDS.get(name, re.escape(name))})(?!\w)", text, re.IGNORECASE):
                 return name
@@ -309,11 +309,11 @@ _BROKEN_OFF = {
     "ClientPayloadError": "the endpoint closed the connection in the middle of its answer",
     "ClientConnectionResetError": "the endpoint closed the connection during the request",
 }
-"""What exceptions of the HTTP library mean, by their names: it is not loaded for this."""
+"""Messages for exceptions of the HTTP library, by class name, so that the library need not be loaded."""
 
 
 def unreachable(host: str, port: int | None, cause: BaseException) -> str:
-    """What to say of an address that nobody answers at: its name, its port, and the reason that the system gives.
+    """The message for an unreachable address: its host, its port, and the reason that the system gives.
 
     >>> unreachable("localhost", 8000, ConnectionRefusedError(111, "Connect call failed"))
     'cannot connect to localhost:8000: connection refused'
@@ -328,7 +328,7 @@ def unreachable(host: str, port: int | None, cause: BaseException) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """An exception of the HTTP library without what it may quote of the request."""
+    """The message of an exception of the HTTP library, without quotations of the request."""
     if host := getattr(error, "host", None):
         cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
         return unreachable(host, getattr(error, "port", None), cause)

@@ -1,8 +1,8 @@
-"""The one place where rules meet the world: cells in, results out, as they finish.
+"""The engine that runs rules against models: it takes cells and yields results as they finish.
 
-Rules of this file: ``async`` stays behind ``run``, which is a plain generator and works in a script, a thread, and
-inside a running event loop. Only a bounded number of rules is alive at a time, so that a million cells stream. What
-goes wrong in a cell stays in that cell; what is wrong with the run (no key, an unreadable ledger) ends it.
+Rules of this file: ``async`` is hidden behind ``run``, which is a plain generator and works in a script, a thread, and
+inside a running event loop. The number of rules in progress is bounded, so that a million cells can be streamed. An
+error in a cell fails only that cell; an error of the run (no key, an unreadable ledger) ends the run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEAST_LIVE = 64
 
 
 class Result(Struct, frozen=True):
-    """What became of a cell: an outcome or an error, what it cost, and the ledger keys of what it asked, in order."""
+    """The result of a cell: an outcome or an error, its usage, and the ledger keys of its requests, in order."""
 
     key: object
     outcome: Outcome | None = None
@@ -56,7 +56,7 @@ class Result(Struct, frozen=True):
 
     @property
     def traceback(self) -> str:
-        """Where a rule's own exception arose; empty for failed requests and bad replies, which say all themselves."""
+        """The traceback of a rule's own exception; empty for failed requests and bad replies."""
         if self.error is None or isinstance(self.error, AskFailed | BadReply):
             return ""
         return "".join(traceback.format_exception(self.error))
@@ -67,9 +67,9 @@ class Engine:
 
     ``concurrency`` is the number of calls in flight per endpoint; ``deadline`` the seconds one call may take;
     ``max_wait`` the seconds one request may wait for its retries in all; ``ledger`` a path, ``":memory:"`` or a
-    ``ReplyStore`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``); ``paces`` say when calls to an
-    address may start. After its runs ``usage`` is the account of all,
-    ``done``, ``undefined`` and ``failed`` count their cells, and ``notes`` say what endpoints did not take.
+    ``ReplyStore`` (default: STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``); ``rate_limiters`` limit the rate of
+    calls by address. ``usage`` is the sum over all runs, ``done``, ``undefined`` and ``failed`` count their cells, and
+    ``notes`` list the parameters that endpoints refused.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Engine:
         offline: bool = False,
         deadline: float = 60.0,
         max_wait: float = 120.0,
-        paces: Mapping[str, PermitSource] | None = None,
+        rate_limiters: Mapping[str, PermitSource] | None = None,
         progress: Progress | None = None,
     ) -> None:
         if concurrency < 1:
@@ -96,7 +96,7 @@ class Engine:
         self._own_ledger = ledger is None or isinstance(ledger, str | Path)
         self.ledger: ReplyStore = Ledger(ledger) if ledger is None or isinstance(ledger, str | Path) else ledger
         self.concurrency, self.deadline, self.max_wait = concurrency, deadline, max_wait
-        self.offline, self.progress, self.paces = offline, progress, dict(paces or {})
+        self.offline, self.progress, self.rate_limiters = offline, progress, dict(rate_limiters or {})
         self.usage = Usage()
         self.done = self.undefined = self.failed = 0
         self.notes: list[str] = []
@@ -104,46 +104,48 @@ class Engine:
         self.limit(budget, max_calls)
 
     def limit(self, budget: float | None, max_calls: int | None) -> None:
-        """Set the amount and the number of calls that the next run may spend; InputError where a price is missing."""
+        """Set the cost and the number of calls allowed for the next run; InputError if a price is missing."""
         check_range("budget", budget, 0)
         check_range("max_calls", max_calls, 0)
         if budget is not None and self.judge is not None and self.judge.price is None:
             words = "give it per million tokens (--price IN,OUT, or price in its settings or name)"
             raise InputError(f"a budget needs the price of {self.judge.model}: {words}")
-        self.purse = Budget(budget, max_calls)
+        self.budget = Budget(budget, max_calls)
         if budget is not None and self.embedder is not None and self.embedder.price is None and self.embedder.url:
             note = f"embeddings of {self.embedder.model} have no price and are not counted in the budget"
             self.notes += [note] if note not in self.notes else []
 
     def run(self, cells: Iterable[Cell]) -> Iterator[Result]:
-        """Results as they finish, in no particular order. Cells are taken only as fast as results are."""
+        """Yield results as they finish, in no particular order. Cells are read only as fast as results are consumed."""
         if self._busy:
             raise InputError("this engine is already running; an engine handles one run at a time")
-        work = _QueuedCell(self)
+        work = _Run(self)
         self._busy = True
         try:
-            yield from self._told(work.through(cells))
+            yield from self._counted(work.through(cells))
         finally:
             self._busy = False
             self.notes += [note for note in work.stop() if note not in self.notes]
             (self.ledger.close if self._own_ledger else self.ledger.flush)()
 
     def estimate(self, cells: Iterable[Cell]) -> CostEstimate:
-        """What ``run`` would ask, without asking: rules are driven by replies of the ledger, else by plausible ones."""
+        """Estimate the requests of ``run`` without a call, from replies in the ledger and example replies."""
         return estimate_cost(cells, self.judge, self.embedder, self.ledger)
 
     def endpoint(self, address: str, key_env: str) -> Endpoint:
-        """A new endpoint under this engine's limits."""
+        """Make an endpoint with this engine's limits."""
         kind = Endpoint
         if address == LITELLM:
             from .litellm_endpoint import LitellmEndpoint
 
             kind = LitellmEndpoint
         limits = {"deadline": self.deadline, "max_wait": self.max_wait}
-        return kind(address, key_env, concurrency=self.concurrency, pace=self.paces.get(address), **limits)
+        return kind(
+            address, key_env, concurrency=self.concurrency, rate_limiter=self.rate_limiters.get(address), **limits
+        )
 
-    def _told(self, results: Iterator[Result | None]) -> Iterator[Result]:
-        """The results, counted and told to ``progress``."""
+    def _counted(self, results: Iterator[Result | None]) -> Iterator[Result]:
+        """Count the results and report them to ``progress``."""
         last = 0.0
         for result in results:
             if result is not None:
@@ -152,19 +154,19 @@ class Engine:
                 self.failed += result.error is not None
                 self.usage += result.usage
             if self.progress is not None and (now := time.monotonic()) - last >= _TICK:
-                self._tell()
+                self._report_progress()
                 last = now
             if result is not None:
                 yield result
-        self._tell()
+        self._report_progress()
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self.progress is not None:
             self.progress(Count(self.done, self.undefined, self.failed, self.usage))
 
 
-class _QueuedCell:
-    """One run: a thread with an event loop of its own, and the two queues between it and the caller."""
+class _Run:
+    """One run: a thread with its own event loop, and the two queues between it and the caller."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -176,21 +178,23 @@ class _QueuedCell:
         self.turns: deque[asyncio.Future[None]] = deque()
         self.thread = threading.Thread(target=self._live, name="steelyard-engine", daemon=True)
         self.endpoints: dict[tuple[str, str], Endpoint] = {}
-        judge, embedder, limits, offline = engine.judge, engine.embedder, (engine.ledger, engine.purse), engine.offline
-        self.asking = None if judge is None else JudgeClient(judge, self._endpoint(judge), *limits, offline=offline)
-        self.embedding = (
+        judge, embedder, limits, offline = engine.judge, engine.embedder, (engine.ledger, engine.budget), engine.offline
+        self.judge_client = (
+            None if judge is None else JudgeClient(judge, self._endpoint(judge), *limits, offline=offline)
+        )
+        self.embedding_client = (
             None if embedder is None else EmbeddingClient(embedder, self._endpoint(embedder), *limits, offline=offline)
         )
         self.thread.start()
 
-    def _endpoint(self, who: LLMJudge | Embedder) -> Endpoint:
-        address = (who.url, who.key_env)
+    def _endpoint(self, model: LLMJudge | Embedder) -> Endpoint:
+        address = (model.url, model.key_env)
         if address not in self.endpoints:
             self.endpoints[address] = self.engine.endpoint(*address)
         return self.endpoints[address]
 
     def through(self, cells: Iterable[Cell]) -> Iterator[Result | None]:
-        """Feed cells and yield results; None now and then while there is nothing."""
+        """Feed cells and yield results; yields None from time to time while no result is ready."""
         most = max(_LEAST_LIVE, 4 * self.engine.concurrency)
         source = iter(enumerate(cells))
         ready: deque[Result | BaseException] = deque()
@@ -217,7 +221,7 @@ class _QueuedCell:
                 return
 
     def _feed(self, source: Iterator[tuple[int, Cell]]) -> bool:
-        """Take one cell and pass it to the loop; False where there is none."""
+        """Pass the next cell to the loop; False if there is none."""
         numbered = next(source, None)
         if numbered is not None:
             self.cells.append(numbered)
@@ -226,7 +230,7 @@ class _QueuedCell:
         return numbered is not None
 
     def _wait(self) -> list[Result | BaseException]:
-        """The next results; none where nothing finishes for a moment."""
+        """Wait for the next results; an empty list if none finishes within a moment."""
         try:
             return self.results.get(timeout=_TICK)
         except Empty:
@@ -235,8 +239,8 @@ class _QueuedCell:
             return []
 
     def stop(self) -> list[str]:
-        """End the thread and drop what is unfinished; what the endpoints did not take."""
-        with suppress(RuntimeError):  # the loop has ended by itself
+        """End the thread, drop unfinished cells, and return the notes on refused parameters."""
+        with suppress(RuntimeError):  # the loop has already ended
             self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         return [note for endpoint in self.endpoints.values() for note in endpoint.notes]
@@ -259,7 +263,7 @@ class _QueuedCell:
         await asyncio.get_running_loop().shutdown_default_executor()
 
     def _admit(self) -> None:
-        """Begin the rules that wait."""
+        """Start the rules of waiting cells."""
         while self.cells:
             number, cell = self.cells.popleft()
             task = self.loop.create_task(self._conclude(number, cell))
@@ -267,7 +271,7 @@ class _QueuedCell:
             task.add_done_callback(self.tasks.discard)
 
     async def _conclude(self, number: int, cell: Cell) -> None:
-        trace = CellTrace(number, cell.repeat, steps=not self.engine.purse.limited)
+        trace = CellTrace(number, cell.repeat, steps=not self.engine.budget.limited)
         found: Outcome | None = None
         error: Exception | None = None
         try:
@@ -287,7 +291,7 @@ class _QueuedCell:
         self._finish(Result(cell.key, found, error, trace.usage(), trace.requests, tuple(trace.flags), cell.repeat))
 
     def _finish(self, result: Result | BaseException) -> None:
-        """Hand a result over, together with others that finish at about the same time: waking a thread is dear."""
+        """Pass a result to the caller, together with others that finish soon, because waking a thread is expensive."""
         self.finished.append(result)
         if len(self.tasks) <= _FEW:
             self._hand_over()
@@ -300,7 +304,7 @@ class _QueuedCell:
             self.finished = []
 
     async def _drive(self, cell: Cell, trace: CellTrace) -> Outcome:
-        """Play a rule to its end."""
+        """Run a rule to its end."""
         await self._turn()
         flow = cell.start()
         try:
@@ -323,9 +327,9 @@ class _QueuedCell:
         return found
 
     async def _turn(self) -> None:
-        """Wait until this rule may go on: one does in each round of the loop; calls go out in between.
+        """Wait for this rule's turn: one rule continues in each round of the loop, so that calls are sent in between.
 
-        Without it, a call that is ready to go waits for all rules whose answers came at the same moment.
+        Otherwise a call that is ready would wait for all rules whose answers arrived at the same moment.
         """
         turn: asyncio.Future[None] = self.loop.create_future()
         self.turns.append(turn)
@@ -363,16 +367,16 @@ class _QueuedCell:
 
     async def _asked(self, wanted: Request, trace: CellTrace) -> object:
         if isinstance(wanted, Ask):
-            if self.asking is None:
+            if self.judge_client is None:
                 raise AskFailed("no_judge", "the rule needs a judge, and none was given")
-            return await self.asking.ask(wanted, trace)
-        if self.embedding is None:
+            return await self.judge_client.ask(wanted, trace)
+        if self.embedding_client is None:
             raise AskFailed("no_embedder", "the rule needs an embedder, and none was given")
-        return await self.embedding.embed(wanted, trace)
+        return await self.embedding_client.embed(wanted, trace)
 
 
 class _Fatal(Exception):
-    """Wraps what ends the run, not the cell."""
+    """Wraps an error that ends the run, not only the cell."""
 
     def __init__(self, error: SteelyardError) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""What was asked and answered behind a score, read back from the ledger for people to look at."""
+"""The prompts and replies behind a score, read from the ledger for display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .ledger_segments import Segments
 
 
 class Exchange(Struct, frozen=True):
-    """A prompt and its reply; ``facts`` says what it cost, and which replies before it could not be used."""
+    """A prompt and its reply; ``facts`` holds the tokens, the attempts, and the unusable replies before it."""
 
     prompt: str
     reply: str
@@ -22,7 +22,7 @@ class Exchange(Struct, frozen=True):
 
 
 def exchanges(keys: Iterable[str], path: str | Path | None = None) -> list[Exchange | None]:
-    """The exchange of each ledger key, None for what the ledger has not; an embedding has no prompt to show.
+    """Read the exchange of each ledger key; None for a key that is not in the ledger, or for an embedding.
 
     ``path`` is a ledger, or the folder or URL of a job.
     """
@@ -36,7 +36,7 @@ def exchanges(keys: Iterable[str], path: str | Path | None = None) -> list[Excha
 
 
 def _job_ledger(name: str, keys: Iterable[str]) -> ReplyStore:
-    """The first of the parts' ledgers that has one of the keys: a score asks nothing outside of its own part."""
+    """The ledger of the part that has one of the keys: the requests of a score are all in the ledger of its part."""
     folder = folder_at(name)
     for part in folder.list("ledger"):
         ledger = Segments(folder, f"ledger/{part}")

@@ -1,4 +1,4 @@
-"""The shape of a reply: as a JSON schema, in a sentence, as a digest, and filled in by way of example."""
+"""The shape of a reply as a JSON schema, as prompt text, as a digest, and as an example."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _NAMES = frozenset({"title", "description"})
 
 @lru_cache(maxsize=1024)
 def schema_of(shape: type[Struct]) -> dict[str, Json]:
-    """The JSON schema of a shape, as endpoints take it that hold replies to a schema strictly.
+    """The JSON schema of a shape, for endpoints with strict schema output.
 
-    Every object is closed and all its fields are required; what such endpoints refuse is left to our validation.
+    Every object is closed and all its fields are required; constraints that such endpoints refuse are left out and
+    checked when the reply is read.
 
     >>> class Verdict(Struct):
     ...     verdict: str
@@ -30,19 +31,19 @@ def schema_of(shape: type[Struct]) -> dict[str, Json]:
 
 @lru_cache(maxsize=1024)
 def in_words(shape: type[Struct]) -> str:
-    """What to tell a judge whose endpoint takes no schema."""
+    """The schema as text for the prompt, for an endpoint that accepts no schema."""
     schema = msgspec.json.encode(_whole(shape)).decode()
     return f"Reply with one JSON object and nothing else. It must be valid against this JSON schema: {schema}"
 
 
 @lru_cache(maxsize=1024)
 def digest_of(shape: type[Struct]) -> bytes:
-    """What tells shapes apart in a ledger: 16 bytes that change with fields, types, labels and bounds."""
+    """The digest of a shape in ledger keys: 16 bytes that change with fields, types, labels and bounds."""
     return blake2b(msgspec.json.encode(_whole(shape), order="sorted"), digest_size=16).digest()
 
 
 def _whole(shape: type[Struct]) -> dict[str, Json]:
-    """The schema with the shape itself at the root; names of classes and their docstrings are none of it."""
+    """The schema with the shape itself at the root, without names of classes and their docstrings."""
     (root,), parts = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
     if "$ref" in root:
         name = root["$ref"].rpartition("/")[2]
@@ -75,7 +76,7 @@ def _closed(node: dict[str, Json]) -> dict[str, Json]:
 
 
 def _map(node: dict[str, Json], change: object) -> dict[str, Json]:
-    """A schema with every schema in it changed; names of fields are no keywords."""
+    """Apply a change to a schema and every schema in it; names of fields are not keywords."""
     assert callable(change)
     changed: dict[str, Json] = change(node)
     for key, value in changed.items():
@@ -89,14 +90,14 @@ def _map(node: dict[str, Json], change: object) -> dict[str, Json]:
 
 
 ITEMS = 3
-"""How many items a list of an example has, where its type does not say."""
+"""The number of items of an example list, unless its type states one."""
 
-_DEPTH = 4  # of shapes that hold themselves
+_DEPTH = 4  # of recursive shapes
 SENTENCE = "A sentence of about the length that a judge writes, which makes ninety characters"
 
 
 def example_of(shape: type[Struct], mark: str = "") -> Struct:
-    """A plausible reply, to reckon what a run will ask: three items a list, one sentence a text, the first label.
+    """An example reply for cost estimates: three items per list, one sentence per text, the first label.
 
     ``mark`` is part of every text, so that replies to different requests differ as those of a judge do.
 
@@ -114,7 +115,7 @@ def _kind(shape: type[Struct]) -> inspect.Type:
 
 
 def _filled(kind: inspect.Type, mark: str, depth: int = 0) -> Json:
-    """An example of a type; ``mark`` tells its place, and what it answers."""
+    """An example of a type; ``mark`` states its position and the request that it answers."""
 
     def part(of: inspect.Type, at: int) -> Json:
         return _filled(of, f"{mark}.{at + 1}", depth + 1)
@@ -144,7 +145,7 @@ def _filled(kind: inspect.Type, mark: str, depth: int = 0) -> Json:
 
 
 def _within(kind: inspect.IntType | inspect.FloatType) -> int | float:
-    """The upper bound where it is allowed, else the lower one, else what lies between, else 1."""
+    """The upper bound if it is allowed, else the lower bound, else a number between them, else 1."""
     for bound in (kind.le, kind.ge):
         if bound is not None:
             return bound

@@ -1,7 +1,7 @@
-"""Who answers a rule's questions: a value that can be printed, compared and written into a report.
+"""LLM judges (``LLMJudge``): a value that can be printed, compared and written into a report.
 
-Rules of this file: a judge knows the name of the environment variable that holds its key, never the key for longer
-than one look. What changes its replies is in its identity; price, window and the variable's name are not.
+Rules of this file: a judge holds the name of the environment variable of its key, never the key itself. Every option
+that changes its replies is in its identity; price, window and the variable's name are not.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Answer: TypeAlias = Callable[[Ask], object]
 
 @dataclass(frozen=True)
 class LLMJudge:
-    """A language model behind an OpenAI-compatible endpoint, and how it is asked.
+    """A language model behind an OpenAI-compatible endpoint, and the parameters of its requests.
 
     ``extra`` holds further parameters of the request (``top_p``); ``window`` is the model's context in tokens;
     ``price`` is for a million prompt and completion tokens; ``key_env`` names the environment variable with the key
-    (default: OPENAI_API_KEY for OpenAI itself, STEELYARD_API_KEY for any other endpoint). ``embedder`` is what
-    an ``AnswerJudge`` measures relevance with.
+    (default: OPENAI_API_KEY for OpenAI itself, STEELYARD_API_KEY for any other endpoint). An ``AnswerJudge`` measures
+    relevance with ``embedder``.
 
     >>> judge = LLMJudge("gpt-4o-mini", temperature=0.5, price=(0.15, 0.6))
     >>> print(judge)
@@ -82,17 +82,17 @@ class LLMJudge:
 
     @property
     def identity(self) -> str:
-        """What its replies depend on, by which a ledger finds them."""
+        """The options that determine its replies, as part of the ledger key."""
         return _spelled(self, _ASKING)
 
     @property
     def costs_unknown(self) -> bool:
-        """Whether an endpoint is called whose price was not given."""
+        """Whether an endpoint without a given price is called."""
         return self.answer is None and self.price is None
 
     @property
     def kept(self) -> bool:
-        """Whether its replies are worth keeping: a script's are not, which a test may change from run to run."""
+        """Whether its replies are cached; those of a script are not, since a test may change it between runs."""
         return self.answer is None
 
     def body(self, prompt: str, *, draw: int = 0, repeat: int = 0, room: int = 1) -> dict[str, Json]:
@@ -108,10 +108,11 @@ class LLMJudge:
 
 
 def script(function: Answer, *, window: int | None = None, price: tuple[float, float] | None = None) -> LLMJudge:
-    """A judge whose answers come from a function of the request: for tests, without a network.
+    """Make a judge from a function of the request, for tests without a network.
 
-    The function gets the ``Ask`` and returns a mapping or Struct of its shape, or the text a model would write; what
-    it raises (``AskFailed``, ``BadReply``) is raised in the rule. Answers are read as a model's are, and not kept.
+    The function gets the ``Ask`` and returns a mapping or Struct of its shape, or the text of a model's reply. An
+    exception that it raises (``AskFailed``, ``BadReply``) is raised in the rule. Answers are read like a model's,
+    and not cached.
 
     >>> print(script(lambda ask: {"verdict": "yes"}))
     script:steelyard.models.judge.<lambda>
@@ -120,7 +121,7 @@ def script(function: Answer, *, window: int | None = None, price: tuple[float, f
 
 
 def judge_of(given: LLMJudge | str) -> LLMJudge:
-    """A judge from its value or its spelling.
+    """Make a judge from its value or its spelling.
 
     ``openai:gpt-4o-mini``, ``http://localhost:8000/v1#llama``, ``litellm:anthropic/claude``, with options behind it:
     ``openai:gpt-4o-mini#temperature=1&seed=3``, ``http://host/v1#llama&key_env=MY_KEY&window=8000``.
@@ -144,23 +145,23 @@ def _read(url: str, model: str, options: dict[str, str]) -> LLMJudge:
     return LLMJudge(model, url=url, extra=extra, **known)  # type: ignore[arg-type]
 
 
-def what_judges(text: str) -> str:
-    """What the verdicts of a judge depend on, from what a report calls it: by this two reports are compared.
+def judge_settings(text: str) -> str:
+    """Reduce the spelling of a judge in a report to the options that determine its verdicts, to compare two reports.
 
-    Prices, the name of the key's variable, defaults that were written out and a slash at the end of an address are
-    left out; the window stays, since metrics divide what exceeds it. A jury is its judges, in any order. What is no
-    spelling of a judge stands for itself.
+    Prices, the name of the key's variable, explicit defaults and a slash at the end of an address are left out; the
+    window stays, since metrics split inputs that exceed it. The judges of a jury are compared in any order. A text that
+    is not the spelling of a judge is returned unchanged.
 
-    >>> what_judges("http://localhost:8000/v1/#llama&price=1,2&temperature=0")
+    >>> judge_settings("http://localhost:8000/v1/#llama&price=1,2&temperature=0")
     'http://localhost:8000/v1#llama'
-    >>> what_judges("mean of openai:gpt-4o#price=1,2, openai:gpt-4o-mini") == what_judges(
+    >>> judge_settings("mean of openai:gpt-4o#price=1,2, openai:gpt-4o-mini") == judge_settings(
     ...     "mean of openai:gpt-4o-mini, openai:gpt-4o"
     ... )
     True
     """
     rule, of, seats = text.partition(" of ")
     if of and " " not in rule:
-        return rule + of + ", ".join(sorted(map(what_judges, seats.split(", "))))
+        return rule + of + ", ".join(sorted(map(judge_settings, seats.split(", "))))
     try:
         return _spelled(_read(*read_spelling(text, "judge")), (*_ASKING, "window"))
     except InputError:
@@ -168,7 +169,7 @@ def what_judges(text: str) -> str:
 
 
 class _JudgeOptions(msgspec.Struct, omit_defaults=True):
-    """The options of a spelling, as text; ``none`` is no temperature at all."""
+    """The options of a spelling, as text; ``none`` means that no temperature is sent."""
 
     temperature: float | None = 0.0
     max_tokens: int | None = 4096

@@ -1,8 +1,9 @@
-"""Answering a rule's question: ledger, same question in flight, budget, endpoint, reading, ledger.
+"""Answer a rule's request: look up the ledger, join an equal request in flight, reserve budget, call, read, store.
 
-Rules of this file: equal questions are asked once. A reply that cannot be used is kept as evidence and asked for once
-more, with what was wrong with it; one that was cut off, once more with more room. What is still wrong then is a
-BadReply, but where a judge breaks its replies rarely, no JSON at all is asked for a third time. Failures are not kept.
+Rules of this file: equal requests are made once. An unusable reply is stored as evidence, and the request is retried
+with a description of the problem; a truncated reply is retried with more tokens. If the second reply is unusable too,
+it is a BadReply, except that a judge with rarely broken replies gets a third attempt after a reply without JSON.
+Failures are not cached.
 """
 
 from __future__ import annotations
@@ -27,32 +28,33 @@ from .logprobs import chances, read_tokens
 from .parse_reply import Completion, complaint, read_reply
 
 ROOM = 4
-"""How many times the tokens of the first attempt a second one gets after a reply that was cut off."""
+"""The factor by which the token limit grows for the retry of a truncated reply."""
 
 LEAST_REPLY = 256
-"""Tokens of the window that must be left for a reply."""
+"""The smallest number of tokens of the window that must be left for a reply."""
 
 UNHEEDED = 3
-"""Replies of another shape, before any of the right one, after which a schema is no more sent but described."""
+"""The number of replies of another shape, before any of the right shape, after which the schema is described in the
+prompt instead of sent."""
 
 LIKELY = 20
-"""Tokens that might have stood in a place, of which the endpoint is to tell the chances."""
+"""The number of alternative tokens per position whose probabilities are requested from the endpoint."""
 
 MOST = 3
-"""Calls for one question, whatever comes back."""
+"""The maximal number of calls for one request."""
 
 BROKEN = frozenset({"malformed", "empty"})
-"""Kinds of replies that hold nothing to read."""
+"""Kinds of replies without readable content."""
 
 RARE = 1 / 10
-"""The share of broken replies below which one more is an accident."""
+"""The share of broken replies below which another one is retried."""
 
 EXPECTED = 256
-"""Tokens of a reply for a reservation, until real replies say more."""
+"""The expected tokens of a reply, for the reservation of its cost."""
 
 
 class TimedCompletion(Struct, frozen=True):
-    """A completion and what it took."""
+    """A completion with its tokens and duration."""
 
     completion: Completion
     prompt_tokens: int
@@ -69,26 +71,26 @@ class TypedReply(Struct, frozen=True):
 
 
 class JudgeClient:
-    """Answers the questions of one run."""
+    """Answers the judge requests of one run."""
 
     def __init__(
-        self, judge: LLMJudge, endpoint: Endpoint, ledger: ReplyStore, purse: Budget, *, offline: bool
+        self, judge: LLMJudge, endpoint: Endpoint, ledger: ReplyStore, budget: Budget, *, offline: bool
     ) -> None:
-        self.judge, self.endpoint, self.ledger, self.purse, self.offline = judge, endpoint, ledger, purse, offline
+        self.judge, self.endpoint, self.ledger, self.budget, self.offline = judge, endpoint, ledger, budget, offline
         self._identity = judge.identity
         self._heeded, self._unheeded = False, 0
         self._usable = self._broken = 0
         self._in_flight: dict[str, asyncio.Future[TypedReply | Exception]] = {}
 
     async def ask(self, ask: Ask, trace: CellTrace) -> Struct:
-        """The reply, or AskFailed or BadReply."""
+        """Get the reply to a request; raises AskFailed or BadReply."""
         prompt = replace_surrogates(ask.prompt)
         key = self.key(ask, prompt, trace.repeat)
         found: TypedReply | Exception
         if (in_flight := self._in_flight.get(key)) is not None:
             found = await in_flight
             trace.cached += isinstance(found, TypedReply)
-        elif (known := self.kept(key, ask)) is not None:
+        elif (known := self.cached(key, ask)) is not None:
             found = known
             trace.cached += 1
         else:
@@ -100,22 +102,22 @@ class JudgeClient:
         raise copy_error(found)
 
     def key(self, ask: Ask, prompt: str, repeat: int) -> str:
-        """The request's name in the ledger."""
+        """The ledger key of a request."""
         return key_of_ask(ask, prompt, self._identity, repeat)
 
-    def kept(self, key: str, ask: Ask) -> TypedReply | None:
-        """The reply of the ledger."""
+    def cached(self, key: str, ask: Ask) -> TypedReply | None:
+        """Look up the reply in the ledger."""
         entry = self.ledger.reply(key) if self.judge.kept else None
         if entry is None:
             return None
         try:
-            reply = kept_reply(entry, ask)
+            reply = cached_reply(entry, ask)
         except msgspec.DecodeError:
             return None
         return TypedReply(reply, (key,) if entry.asked_again is None else (key, entry.asked_again))
 
     async def _first(self, ask: Ask, prompt: str, key: str, trace: CellTrace) -> TypedReply | Exception:
-        """Ask, while those who ask the same wait for this answer, whatever it is."""
+        """Make the request, while equal requests wait for its result."""
         answer = self._in_flight[key] = asyncio.get_running_loop().create_future()
         found: TypedReply | Exception
         try:
@@ -133,34 +135,34 @@ class JudgeClient:
     async def _fresh(self, ask: Ask, prompt: str, key: str, trace: CellTrace) -> TypedReply:
         if self.offline:
             raise AskFailed("offline", "no cached reply to this request, and --offline is set")
-        said, now, room, attempts = prompt, key, 1, 0
+        sent, sent_key, room, attempts = prompt, key, 1, 0
         while True:
-            spoken = await self._spoken(ask, said, trace, room)
+            timed = await self._complete(ask, sent, trace, room)
             attempts += 1
             try:
-                reply = self._read(spoken.completion, ask)
-                self._heeded |= now == key
+                reply = self._read(timed.completion, ask)
+                self._heeded |= sent_key == key
                 self._usable += 1
                 break
             except BadReply as error:
                 self._broken += error.kind in BROKEN
-                self._doubt(error, first=now == key)
-                self._keep_unusable(now, said, spoken.completion.text, error)
+                self._count_unheeded(error, first=sent_key == key)
+                self._store_unusable(sent_key, sent, timed.completion.text, error)
                 if error.kind == "truncated" and room == 1 and attempts < MOST:
                     room = ROOM
-                elif now == key and error.kind not in {"truncated", "content_filter"}:
-                    said = f"{prompt}\n\n{complaint(error, ask.shape)}"
-                    now = self.key(ask, said, trace.repeat)
-                    if (known := self.kept(now, ask)) is not None:
-                        return TypedReply(known.reply, (key, now))
+                elif sent_key == key and error.kind not in {"truncated", "content_filter"}:
+                    sent = f"{prompt}\n\n{complaint(error, ask.shape)}"
+                    sent_key = self.key(ask, sent, trace.repeat)
+                    if (known := self.cached(sent_key, ask)) is not None:
+                        return TypedReply(known.reply, (key, sent_key))
                 elif not (error.kind in BROKEN and attempts < MOST and self._broken < RARE * self._usable):
                     raise
-        keys = (key,) if now == key else (key, now)
-        self._keep(keys, (prompt, said), spoken, reply, attempts)
+        keys = (key,) if sent_key == key else (key, sent_key)
+        self._store(keys, (prompt, sent), timed, reply, attempts)
         return TypedReply(reply, keys)
 
-    def _doubt(self, error: BadReply, *, first: bool) -> None:
-        """An endpoint that takes a schema and has never heeded it is told in the prompt from the third time on."""
+    def _count_unheeded(self, error: BadReply, *, first: bool) -> None:
+        """Count replies that ignore the schema; from the third on, describe it in the prompt instead of sending it."""
         if first and self.judge.kept and not self._heeded and error.kind in {"malformed", "wrong_schema"}:
             self._unheeded += 1
             if self._unheeded == UNHEEDED:
@@ -178,31 +180,31 @@ class JudgeClient:
         except Exception as error:  # noqa: BLE001 - a judge may write anything, and one cell pays for it
             raise BadReply("malformed", f"{type(error).__name__}: {error}", completion.text) from None
 
-    async def _spoken(self, ask: Ask, prompt: str, trace: CellTrace, room: int) -> TimedCompletion:
-        """One completion, paid for."""
+    async def _complete(self, ask: Ask, prompt: str, trace: CellTrace, room: int) -> TimedCompletion:
+        """Get one completion, within the budget, and record its cost."""
         judge = self.judge
         tokens = tokens_of(prompt)
         most = room_for(judge, tokens)
         estimate = cost_of(judge, tokens, min(most or EXPECTED, EXPECTED)) or 0.0
-        await self.purse.reserve(estimate)
+        await self.budget.reserve(estimate)
         cost = None
         try:
             if judge.answer is not None:
-                spoken = _scripted(judge.answer, ask, prompt, tokens)
+                timed = _scripted(judge.answer, ask, prompt, tokens)
             else:
-                spoken = await self._called(ask, prompt, trace, tokens, most, room)
-            cost = cost_of(judge, spoken.prompt_tokens, spoken.completion_tokens) or 0.0
+                timed = await self._called(ask, prompt, trace, tokens, most, room)
+            cost = cost_of(judge, timed.prompt_tokens, timed.completion_tokens) or 0.0
         finally:
-            self.purse.settle(estimate, cost)
+            self.budget.settle(estimate, cost)
         trace.paid(
-            prompt=spoken.prompt_tokens,
-            completion=spoken.completion_tokens,
+            prompt=timed.prompt_tokens,
+            completion=timed.completion_tokens,
             cost=cost if judge.price is not None else None,
-            seconds=spoken.seconds,
-            estimated=spoken.estimated,
+            seconds=timed.seconds,
+            estimated=timed.estimated,
             unpriced=judge.costs_unknown,
         )
-        return spoken
+        return timed
 
     async def _called(
         self, ask: Ask, prompt: str, trace: CellTrace, tokens: int, most: int | None, room: int
@@ -226,8 +228,8 @@ class JudgeClient:
         answer = await endpoint.post("/chat/completions", build, rank=trace.rank, seed=prompt)
         return read_body(answer.raw, answer.seconds, tokens)
 
-    def _keep(
-        self, keys: tuple[str, ...], prompts: tuple[str, ...], spoken: TimedCompletion, reply: Struct, attempts: int
+    def _store(
+        self, keys: tuple[str, ...], prompts: tuple[str, ...], timed: TimedCompletion, reply: Struct, attempts: int
     ) -> None:
         if not self.judge.kept:
             return
@@ -237,19 +239,19 @@ class JudgeClient:
                     key=key,
                     judge=self._identity,
                     prompt=prompt,
-                    reply=spoken.completion.text or "",
+                    reply=timed.completion.text or "",
                     parsed=msgspec.json.encode(reply).decode(),
-                    finish=spoken.completion.finish,
-                    prompt_tokens=spoken.prompt_tokens,
-                    completion_tokens=spoken.completion_tokens,
-                    estimated=spoken.estimated,
+                    finish=timed.completion.finish,
+                    prompt_tokens=timed.prompt_tokens,
+                    completion_tokens=timed.completion_tokens,
+                    estimated=timed.estimated,
                     attempts=attempts,
-                    seconds=spoken.seconds,
+                    seconds=timed.seconds,
                     asked_again=keys[1] if key == keys[0] and len(keys) > 1 else None,
                 )
             )
 
-    def _keep_unusable(self, key: str, prompt: str, text: str | None, error: BadReply) -> None:
+    def _store_unusable(self, key: str, prompt: str, text: str | None, error: BadReply) -> None:
         if self.judge.kept:
             self.ledger.add(Unusable(key, self._identity, prompt, text or error.reply, error.kind, error.message))
 
@@ -276,7 +278,7 @@ class _Chat(Struct):
 
 
 def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> TimedCompletion:
-    """The completion in an endpoint's answer; tokens are estimated where it counts none."""
+    """Read the completion from an endpoint's answer; tokens are estimated if it reports none."""
     try:
         chat = msgspec.json.decode(raw, type=_Chat)
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -293,7 +295,7 @@ def read_body(raw: bytes, seconds: float, prompt_tokens: int) -> TimedCompletion
         first = chat.choices[0]
         completion = Completion(text, first.finish_reason, message.refusal, bytes(first.logprobs))
     usage = chat.usage or _Tokens()
-    if min(usage.prompt_tokens or 0, usage.completion_tokens or 0) < 0:  # nobody counts so
+    if min(usage.prompt_tokens or 0, usage.completion_tokens or 0) < 0:  # a negative count is invalid
         usage = _Tokens()
     counted = usage.prompt_tokens is not None and usage.completion_tokens is not None
     return TimedCompletion(
@@ -310,7 +312,7 @@ def _or_estimate(counted: float | None, completion: Completion) -> int:
 
 
 def _scripted(answer: Callable[[Ask], object], ask: Ask, prompt: str, tokens: int) -> TimedCompletion:
-    """A script's answer as the text of a model."""
+    """A script's answer, as the text of a model's completion."""
     given = answer(msgspec.structs.replace(ask, prompt=prompt))
     if isinstance(given, BaseException):
         raise given
@@ -319,7 +321,7 @@ def _scripted(answer: Callable[[Ask], object], ask: Ask, prompt: str, tokens: in
 
 
 def room_for(judge: LLMJudge, tokens: int) -> int | None:
-    """The tokens that the reply to a prompt may have; AskFailed where the judge's window has no room for one."""
+    """The maximal tokens of the reply to a prompt; AskFailed if the judge's window has no room for a reply."""
     if judge.window is None:
         return judge.max_tokens
     if tokens + LEAST_REPLY > judge.window:
@@ -329,14 +331,14 @@ def room_for(judge: LLMJudge, tokens: int) -> int | None:
 
 
 def cost_of(judge: LLMJudge, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """What a call costs by the judge's price for a million tokens; None where no price is known."""
+    """The cost of a call by the judge's price for a million tokens; None if the price is unknown."""
     if judge.price is None:
         return None
     return (prompt_tokens * judge.price[0] + completion_tokens * judge.price[1]) / 1e6
 
 
 def key_of_ask(ask: Ask, prompt: str, judge: str, repeat: int) -> str:
-    """The name of a question in the ledger."""
+    """The ledger key of a request."""
     return request_key(prompt, digest_of(ask.shape) + ask.weighed.encode(), judge, ask.draw, repeat)
 
 
@@ -345,16 +347,16 @@ class _StoredReply(Struct):
     chances: dict[int, float] = {}
 
 
-def kept_reply(entry: Entry, ask: Ask) -> Struct:
-    """The reply of an entry in the form that a question asks for; msgspec.DecodeError where it does not fit."""
+def cached_reply(entry: Entry, ask: Ask) -> Struct:
+    """The reply of an entry in the shape of the request; msgspec.DecodeError if it does not fit."""
     if not ask.weighed:
         return msgspec.json.decode(entry.parsed, type=ask.shape)
-    kept = msgspec.json.decode(entry.parsed, type=_StoredReply)
-    return WithLogprobs(msgspec.json.decode(kept.reply, type=ask.shape), kept.chances)
+    stored = msgspec.json.decode(entry.parsed, type=_StoredReply)
+    return WithLogprobs(msgspec.json.decode(stored.reply, type=ask.shape), stored.chances)
 
 
 def copy_error(error: Exception) -> Exception:
-    """The same error for another rule, without the traceback of the first."""
+    """Copy an error for another rule, without the traceback of the first."""
     match error:
         case BadReply():
             return BadReply(error.kind, error.message, error.reply)

@@ -1,8 +1,8 @@
-"""What was asked before, and what the answer was: an append-only SQLite file.
+"""The ledger: an append-only SQLite file that caches the replies to requests.
 
-Rules of this file: a request is found by a hash of all that can change its reply. Usable replies and embeddings are
-kept; failures are not; unusable replies are kept apart, as evidence. A row is in the file when ``add`` returns, so a
-killed run loses no more than the calls in flight.
+Rules of this file: the key of a request is a hash of everything that can change its reply. Usable replies and
+embeddings are stored; failures are not; unusable replies are stored separately, as evidence. A row is in the file when
+``add`` returns, so that a killed run loses only the calls in flight.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Row: TypeAlias = tuple[object, ...]
 
 
 class Entry(Struct, frozen=True):
-    """A usable reply. ``parsed`` is its JSON; ``asked_again`` the key of the second prompt where one was needed."""
+    """A usable reply. ``parsed`` is its JSON; ``asked_again`` is the key of the second prompt, if one was needed."""
 
     key: str
     judge: str
@@ -62,7 +62,7 @@ class Entry(Struct, frozen=True):
 
 
 class Unusable(Struct, frozen=True):
-    """A reply that could not be used, and why."""
+    """An unusable reply, and the reason."""
 
     key: str
     judge: str
@@ -74,7 +74,7 @@ class Unusable(Struct, frozen=True):
 
 
 def request_key(prompt: str, shape: bytes, judge: str, draw: int = 0, repeat: int = 0) -> str:
-    """The name of a request: 32 hexadecimal digits that change with prompt, shape, judge, draw and repeat.
+    """The ledger key of a request: 32 hexadecimal digits that depend on prompt, shape, judge, draw and repeat.
 
     >>> request_key("Is it so?", b"", "a") == request_key("Is it so?", b"", "b")
     False
@@ -85,39 +85,39 @@ def request_key(prompt: str, shape: bytes, judge: str, draw: int = 0, repeat: in
 
 
 def ledger_path(given: str | Path | None = None) -> Path:
-    """Where the ledger is: what is given, else STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``."""
+    """The path of the ledger: as given, else STEELYARD_LEDGER, else ``./.steelyard/ledger.sqlite``."""
     return Path(given or os.environ.get("STEELYARD_LEDGER") or DEFAULT)
 
 
 class ReplyStore(Protocol):
-    """Whatever keeps replies: this file's ``Ledger`` on one machine, ``Segments`` in a job."""
+    """A store of replies: this file's ``Ledger`` on one machine, ``Segments`` in a job."""
 
     def reply(self, key: str) -> Entry | None:
-        """The usable reply to a request, if there is one."""
+        """Look up the usable reply to a request; None if there is none."""
 
     def vector(self, key: str) -> Sequence[float] | None:
-        """An embedding, if it is there."""
+        """Look up an embedding; None if there is none."""
 
     def unusable(self, key: str) -> list[Unusable]:
         """The unusable replies to a request, oldest first."""
 
     def add(self, row: Entry | Unusable) -> None:
-        """Keep a reply."""
+        """Store a reply."""
 
     def add_vectors(self, vectors: Iterable[tuple[str, Sequence[float]]]) -> None:
-        """Keep embeddings under their keys."""
+        """Store embeddings under their keys."""
 
     def flush(self) -> None:
-        """Wait until everything is kept."""
+        """Wait until everything is stored."""
 
     def close(self) -> None:
-        """Keep what is left, and rest."""
+        """Store all pending rows and release the files."""
 
 
 class Ledger:
-    """A ledger in a file that is made when the first row is written; ``Ledger(":memory:")`` keeps no file.
+    """A ledger in a file that is created with the first row; ``Ledger(":memory:")`` uses no file.
 
-    Processes may share the file. Raises InputError where the file cannot be read or written.
+    Processes may share the file. Raises InputError if the file cannot be read or written.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -128,7 +128,7 @@ class Ledger:
         self._tidying: threading.Thread | None = None
 
     def reply(self, key: str) -> Entry | None:
-        """The usable reply to a request, if there is one."""
+        """Look up the usable reply to a request; None if there is none."""
         rows = self._rows("SELECT * FROM replies WHERE key = ?", key)
         if not rows:
             return None
@@ -136,7 +136,7 @@ class Ledger:
         return structs.replace(entry, estimated=bool(entry.estimated))
 
     def vector(self, key: str) -> Sequence[float] | None:
-        """An embedding, if it is there."""
+        """Look up an embedding; None if there is none."""
         rows = self._rows("SELECT vector FROM vectors WHERE key = ?", key)
         if not rows:
             return None
@@ -149,20 +149,20 @@ class Ledger:
         return [Unusable(*row) for row in rows]  # type: ignore[arg-type]
 
     def add(self, row: Entry | Unusable) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         table, prompt = ("replies" if isinstance(row, Entry) else "unusable"), "" if self.path is None else row.prompt
         self._write(table, [structs.astuple(structs.replace(row, prompt=prompt, at=time.time()))])
 
     def add_vectors(self, vectors: Iterable[tuple[str, Sequence[float]]]) -> None:
-        """Keep embeddings under their keys, in single precision."""
+        """Store embeddings under their keys, in single precision."""
         now = time.time()
         self._write("vectors", [(key, array("f", vector).tobytes(), now) for key, vector in vectors])
 
     def flush(self) -> None:
-        """Nothing is left to do: a row that was added is in the file."""
+        """Do nothing: a row that was added is already in the file."""
 
     def close(self) -> None:
-        """Close the file; the ledger can be used again. What is in memory stays."""
+        """Close the file; the ledger can be used again. A ledger in memory keeps its rows."""
         with self._lock:
             tidying, self._tidying = self._tidying, None
         if tidying is not None:
@@ -205,7 +205,7 @@ class Ledger:
                 self._tidy(self.path)
 
     def _tidy(self, path: Path) -> None:
-        """Move rows from SQLite's log into its file: that waits for the disk, so a thread of its own does it."""
+        """Move rows from SQLite's log into its file, in a thread, since that waits for the disk."""
         if self._tidying is None or not self._tidying.is_alive():
             self._tidying = threading.Thread(target=_move, args=(path,), name="steelyard-ledger", daemon=True)
             self._tidying.start()
@@ -236,13 +236,13 @@ class Ledger:
 
 
 def _move(path: Path) -> None:
-    with suppress(sqlite3.Error):  # it may be done later as well
+    with suppress(sqlite3.Error):  # a later call does it
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
         try:
             before = -1
             for _ in range(_TRIES):
                 _, logged, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                if logged == before:  # nobody wrote meanwhile: the next writer begins the log anew
+                if logged == before:  # no writes meanwhile: the next writer restarts the log
                     break
                 before = logged
         finally:
@@ -250,13 +250,13 @@ def _move(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Set a connection up, and make the tables in an empty file. Another program's file is a ValueError."""
+    """Set up a connection and create the tables in an empty file; ValueError for another program's file."""
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")  # another process may be making them too
+        connection.execute("BEGIN IMMEDIATE")  # another process may be creating them too
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if version == 0 and tables:

@@ -1,9 +1,9 @@
 """The ledger of one part of a job: append-only segments, a new one for every attempt.
 
-Rules of this file: nobody locks and nobody waits. An attempt writes to files of its own and has read those of all
-attempts before it, so one that was given up and still runs harms nothing. Of several replies to a request the first
-counts. A last line that a kill cut off is no line. Where files can grow, a row is there when ``add`` returns; where
-they are written whole (object stores), rows go up together every ``every`` seconds or every ``many`` rows.
+Rules of this file: there are no locks and no waits. An attempt writes to its own files and has read those of all
+earlier attempts, so that an abandoned attempt that still runs does no harm. The first of several replies to a request
+counts. A last line that was cut off by a kill is ignored. If files can grow, a row is in the file when ``add`` returns;
+if they are written as a whole (object stores), rows are uploaded every ``every`` seconds or every ``many`` rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Vector(Struct, frozen=True):
 
 
 class _Line(Struct, frozen=True, omit_defaults=True):
-    """A line of a segment: one of these."""
+    """A line of a segment: a reply, an unusable reply or a vector."""
 
     reply: Entry | None = None
     unusable: Unusable | None = None
@@ -48,7 +48,7 @@ class _Line(Struct, frozen=True, omit_defaults=True):
 
 
 class Segments:
-    """The ledger in a folder of segments; it is read when it is opened."""
+    """The ledger in a folder of segments, which is read when it is opened."""
 
     def __init__(self, folder: Folder, place: str, *, every: float = EVERY, many: int = MANY) -> None:
         self.folder, self.place = folder, place
@@ -70,11 +70,11 @@ class Segments:
         self._broken: Exception | None = None
 
     def reply(self, key: str) -> Entry | None:
-        """The usable reply to a request, if there is one."""
+        """Look up the usable reply to a request; None if there is none."""
         return self.replies.get(key)
 
     def vector(self, key: str) -> Sequence[float] | None:
-        """An embedding, if it is there."""
+        """Look up an embedding; None if there is none."""
         return self.vectors.get(key)
 
     def unusable(self, key: str) -> list[Unusable]:
@@ -82,30 +82,30 @@ class Segments:
         return self._unusable.get(key, [])
 
     def add(self, row: Entry | Unusable) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         stamped = structs.replace(row, at=time.time())
         self._keep([_Line(reply=stamped) if isinstance(stamped, Entry) else _Line(unusable=stamped)])
 
     def add_vectors(self, vectors: Iterable[tuple[str, Sequence[float]]]) -> None:
-        """Keep embeddings under their keys, in single precision."""
+        """Store embeddings under their keys, in single precision."""
         now = time.time()
         kept = [(key, array("f", vector).tobytes()) for key, vector in vectors]
         self._keep([_Line(vector=_Vector(key, b64encode(numbers).decode(), now)) for key, numbers in kept])
 
     def claimed(self, keys: Iterable[str]) -> list[Entry]:
-        """The replies under some keys that an earlier attempt paid for and nobody has claimed before."""
+        """The replies under some keys that an earlier attempt paid for and that were not claimed before."""
         wanted = dict.fromkeys(key for key in keys if key in self._unclaimed)
         self._unclaimed.difference_update(wanted)
         return [self.replies[key] for key in wanted]
 
     def flush(self) -> None:
-        """Wait until everything is kept."""
+        """Wait until everything is stored."""
         self._send()
         if self._broken is not None:
             raise self._broken
 
     def close(self) -> None:
-        """Keep what is left and close the segment."""
+        """Store all pending rows and close the segment."""
         sender, self._sender = self._sender, None
         if sender is not None:
             self._closing = True
@@ -153,7 +153,7 @@ class Segments:
             self._wake.clear()
             try:
                 self._send()
-            except Exception as error:  # noqa: BLE001 - every store has its own; who comes with a row is told
+            except Exception as error:  # noqa: BLE001 - every store has its own errors; the next ``add`` raises it
                 self._broken = error
                 return
 
@@ -167,12 +167,12 @@ class Segments:
 
 
 def read_segments(folder: Folder, place: str) -> Iterator[_Line]:
-    """The lines of all segments, oldest first."""
+    """Read the lines of all segments, oldest first."""
     lines: list[_Line] = []
     decoder = msgspec.json.Decoder(_Line)
     for name in folder.list(place):
         content = folder.read(f"{place}/{name}") or b""
-        whole = content.split(b"\n")[:-1]  # what stands after the last line's end was cut off
+        whole = content.split(b"\n")[:-1]  # text after the last line end was cut off
         for number, line in enumerate(whole, 1):
             try:
                 lines.append(decoder.decode(line))
@@ -183,7 +183,7 @@ def read_segments(folder: Folder, place: str) -> Iterator[_Line]:
 
 
 def compact(folder: Folder, place: str) -> None:
-    """One segment in place of several, each request in it once. Who still writes to an old one harms nothing."""
+    """Replace several segments by one with each request once. Writes to an old segment do no harm."""
     names = folder.list(place)
     if len(names) < 2:
         return

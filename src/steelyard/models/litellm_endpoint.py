@@ -1,4 +1,4 @@
-"""Models behind litellm, called as an endpoint is."""
+"""Models behind litellm, called like an endpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORT = 8
 
 
 class LitellmEndpoint(Endpoint):
-    """``litellm:provider/model``. Keys are read by litellm from the variables that its providers name."""
+    """``litellm:provider/model``. litellm reads the keys from the variables of its providers."""
 
     async def _send(self, path: str, body: Mapping[str, Json]) -> tuple[int, Mapping[str, str], bytes]:  # noqa: ARG002
         import litellm
@@ -28,12 +28,12 @@ class LitellmEndpoint(Endpoint):
                 answer = await litellm.acompletion(**body, num_retries=0, max_retries=0)
         except TimeoutError:
             raise
-        except Exception as error:  # noqa: BLE001 - each provider has its own; their status says what they are
+        except Exception as error:  # noqa: BLE001 - each provider has its own errors; their status classifies them
             status = getattr(error, "status_code", None)
             response = getattr(error, "response", None)
-            told = msgspec.json.encode({"error": {"message": str(error), "code": type(error).__name__}})
+            body_of_error = msgspec.json.encode({"error": {"message": str(error), "code": type(error).__name__}})
             headers: Mapping[str, str] = getattr(response, "headers", None) or {}
-            return (status if isinstance(status, int) else 500), headers, self._cleansed(told)
+            return (status if isinstance(status, int) else 500), headers, self._cleansed(body_of_error)
         return 200, {}, self._cleansed(answer.model_dump_json().encode())
 
     def _cleansed(self, raw: bytes) -> bytes:

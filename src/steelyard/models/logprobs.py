@@ -1,7 +1,7 @@
-"""How likely each number was where a judge wrote one, from the log probabilities of the tokens of its reply.
+"""The probabilities of the numbers that a judge may write for a rating, from the logprobs of its reply.
 
-Rules of this file: nothing is guessed. Where the number is not one token by itself, or little of the probability lies
-on whole numbers, there are no chances.
+Rules of this file: nothing is guessed. There are no probabilities if the number is not a single token, or if whole
+numbers have little of the probability.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import msgspec
 from msgspec import Struct
 
 LEAST = 0.5
-"""Probability that must lie on whole numbers; the rest went to other words."""
+"""The least probability of whole numbers in total; the rest belongs to other words."""
 ABOVE_ZERO, MOST = 1e-6, 1.001
-"""What rounding may add to a log probability of 0, and to the sum of the probabilities of one place."""
+"""Rounding tolerance of a log probability of 0, and of the sum of the probabilities at one position."""
 
 _NUMBER = re.compile(r"\W*(\d{1,6})\W*")
 
 
 class Likely(Struct, frozen=True):
-    """A token that might have stood there."""
+    """An alternative token at a position."""
 
     token: str
     logprob: float
 
 
 class Token(Struct, frozen=True):
-    """A token of a reply, and what else might have stood there."""
+    """A token of a reply, and the alternatives at its position."""
 
     token: str
     logprob: float = -math.inf
@@ -42,7 +42,7 @@ class _Content(Struct):
 
 
 def read_tokens(raw: bytes) -> list[Token]:
-    """The tokens of an endpoint's ``logprobs``; none where it has none, or writes them otherwise.
+    """Read the tokens of an endpoint's ``logprobs``; empty if there are none, or in another format.
 
     >>> read_tokens(b'{"content": [{"token": "4", "logprob": -0.1, "top_logprobs": []}]}')[0].token
     '4'
@@ -57,10 +57,10 @@ def read_tokens(raw: bytes) -> list[Token]:
 
 
 def chances(tokens: Sequence[Token], field: str, number: int) -> dict[int, float]:
-    """The probability of each whole number in the place of the ``number`` that a reply gives in ``field``.
+    """The probability of each whole number at the position of the ``number`` that a reply gives in ``field``.
 
-    They sum to 1: what went to tokens that are no numbers is left out. Empty where ``number`` is not one token, less
-    than half the probability lies on numbers, or what stands there cannot be probabilities: one or their sum above 1.
+    They sum to 1; tokens that are not numbers are left out. Empty if ``number`` is not one token, if numbers have less
+    than half of the probability, or if the values cannot be probabilities (one of them or their sum is above 1).
 
     >>> four = Token("4", -0.22, [Likely("4", math.log(0.6)), Likely(" 5", math.log(0.2)), Likely("four", -3.0)])
     >>> chances([Token('{"rating": '), four, Token("}")], "rating", 4)
@@ -81,12 +81,12 @@ def chances(tokens: Sequence[Token], field: str, number: int) -> dict[int, float
 
 
 def _possible(likely: Sequence[Likely]) -> bool:
-    """Whether log probabilities can be those of one place: none above 0, and no more than 1 in all."""
+    """Whether log probabilities can belong to one position: none above 0, and at most 1 in total."""
     return all(one.logprob <= ABOVE_ZERO for one in likely) and sum(math.exp(one.logprob) for one in likely) <= MOST
 
 
 def _at(tokens: Sequence[Token], field: str, number: int) -> Token | None:
-    """The token that is the number, where one is."""
+    """The token of the number; None if the number is not a single token."""
     places = [*re.finditer(rf'"{re.escape(field)}"\s*:\s*"?(\d+)', "".join(token.token for token in tokens))]
     if not places or int(places[-1][1]) != number:
         return None

@@ -1,10 +1,9 @@
-"""Models by their spelling: address, name and options as one text, and the key of an endpoint."""
+"""Spellings of models (address, name and options as one text), and the key of an endpoint."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -12,10 +11,6 @@ import msgspec
 from ..core import wording
 from ..core.errors import InputError
 from ..core.validation import validation_problem
-
-if TYPE_CHECKING:
-    pass
-
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -30,7 +25,7 @@ LITELLM = "litellm:"
 
 
 def read_address(text: str, what: str) -> tuple[str, str, dict[str, str]]:
-    """The base address, the model and the options of a spelling; ``what`` names it in errors."""
+    """Read the base address, the model and the options of a spelling; ``what`` names it in errors."""
     if text.startswith(("http://", "https://")):
         url, _, rest = text.partition("#")
         model, _, tail = rest.partition("&")
@@ -40,14 +35,14 @@ def read_address(text: str, what: str) -> tuple[str, str, dict[str, str]]:
         head, _, tail = text.partition("#")
         url, model = (LITELLM if text.startswith(LITELLM) else OPENAI), head.partition(":")[2]
     else:
-        ways = "openai:MODEL, http://HOST/v1#MODEL or litellm:PROVIDER/MODEL"
-        raise InputError(f"unknown {what} {text!r}: write {ways}")
+        forms = "openai:MODEL, http://HOST/v1#MODEL or litellm:PROVIDER/MODEL"
+        raise InputError(f"unknown {what} {text!r}: write {forms}")
     check_url(url)
     return url.rstrip("/"), model, _split(tail, text, what)
 
 
 def read_spelling(text: str, what: str) -> tuple[str, str, dict[str, str]]:
-    """The same of what a report calls a judge or an embedder, which may have no address (``script:…``)."""
+    """Read the spelling of a judge or an embedder in a report, which may have no address (``script:…``)."""
     if text.startswith(("http://", "https://", "openai:", LITELLM)):
         return read_address(text, what)
     model, _, tail = text.partition("#")
@@ -55,7 +50,7 @@ def read_spelling(text: str, what: str) -> tuple[str, str, dict[str, str]]:
 
 
 def _split(tail: str, text: str, what: str) -> dict[str, str]:
-    """The options of a spelling by their names."""
+    """Split the options of a spelling, by name."""
     options = {}
     for part in filter(None, tail.split("&")):
         name, equals, value = part.partition("=")
@@ -66,7 +61,7 @@ def _split(tail: str, text: str, what: str) -> dict[str, str]:
 
 
 def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: str) -> dict[str, object]:
-    """Options of a spelling in their types."""
+    """Convert the options of a spelling to their types."""
     known = shape.__struct_fields__
     for name in options:
         if name not in known:
@@ -84,14 +79,14 @@ def read_options(options: Mapping[str, str], shape: type[msgspec.Struct], what: 
 
 
 def show_option(value: object) -> str:
-    """An option as ``read_options`` reads it."""
+    """Write an option as ``read_options`` reads it."""
     if value is None:
         return "none"
     return ",".join(f"{one:g}" for one in value) if isinstance(value, tuple) else str(value)
 
 
 def spell_address(url: str, model: str, options: list[str]) -> str:
-    """Address, model and options as ``read_address`` reads them."""
+    """Write address, model and options as ``read_address`` reads them."""
     if url in {OPENAI, LITELLM, ""}:
         head = {OPENAI: "openai:", LITELLM: LITELLM, "": ""}[url] + model
         return head + ("#" if options else "") + "&".join(options)
@@ -99,17 +94,17 @@ def spell_address(url: str, model: str, options: list[str]) -> str:
 
 
 def check_url(url: str) -> None:
-    """An address may carry no password: it is printed in reports."""
+    """Raise InputError if an address contains a password, since addresses are printed in reports."""
     parts = urlsplit(url)
     if parts.username or parts.password:
-        raise InputError("an address with a password in it: put the key into an environment variable (key_env=NAME)")
+        raise InputError("the address contains a password: put the key into an environment variable (key_env=NAME)")
 
 
 def key_of(url: str, key_env: str) -> tuple[str, str | None]:
     """The names of the environment variables that may hold the key of an endpoint, and the key, if it is set."""
     if key_env:
         wanted = [key_env]
-    else:  # OpenAI's key is sent to nobody else unless it is named
+    else:  # OpenAI's key is sent to other endpoints only if it is named
         host = urlsplit(url).hostname or ""
         wanted = [OPENAI_KEY, OTHER_KEY] if host == "openai.com" or host.endswith(".openai.com") else [OTHER_KEY]
     return " or ".join(wanted), next((key for name in wanted if (key := os.environ.get(name, "").strip())), None)

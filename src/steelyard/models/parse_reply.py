@@ -1,8 +1,8 @@
-"""From what a judge wrote to a typed reply, or BadReply.
+"""Parse the text of a judge into a typed reply, or raise BadReply.
 
-Rules of this file: it knows no network. Valid JSON is never repaired. What is cut or broken is a BadReply and never
-completed by guess; only slips that leave one reading are mended: trailing commas, single quotes, comments, bare
-keys, raw line breaks in strings, Python's names of constants. A missing verdict is never a verdict.
+Rules of this file: it knows no network. Valid JSON is never repaired. Truncated or broken text is a BadReply and is
+never completed by a guess; only slips with a single reading are repaired: trailing commas, single quotes, comments,
+bare keys, raw line breaks in strings, Python's names of constants. A missing verdict is never a verdict.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .json_schema import in_words
 from .parse_verdict import find_label, is_refusal, read_rating
 
 _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
-_TRIES = 30  # of braces at which an object may begin, so that no reply takes long to read
+_TRIES = 30  # positions of braces that are tried, so that no reply takes long to read
 
 
 class Completion(Struct, frozen=True):
-    """What an endpoint answered: the text, why it ended, the refusal where the endpoint says it is one, logprobs."""
+    """An endpoint's answer: the text, the finish reason, the refusal if the endpoint reports one, and logprobs."""
 
     text: str | None
     finish: str | None = "stop"
@@ -34,7 +34,7 @@ class Completion(Struct, frozen=True):
 
 
 def read_reply(completion: Completion, shape: type[Struct]) -> Struct:
-    """The typed reply, or BadReply of kind content_filter, no_choices, refusal, truncated, empty, malformed,
+    """Read the typed reply; BadReply of kind content_filter, no_choices, refusal, truncated, empty, malformed,
     wrong_schema or wrong_count.
 
     >>> class Verdict(Struct):
@@ -61,9 +61,10 @@ def read_reply(completion: Completion, shape: type[Struct]) -> Struct:
 
 
 def read_text(text: str, shape: type[Struct]) -> Struct:
-    """The typed reply in a text: JSON by itself, or within fences, prose or reasoning; else a label or rating in words.
+    """Read the typed reply in a text: JSON by itself, or within fences, prose or reasoning; else a label or rating in
+    words.
 
-    Of several objects the last that fits counts.
+    The last of several objects that fits counts.
     """
     try:
         return msgspec.json.decode(text, type=shape)
@@ -73,12 +74,12 @@ def read_text(text: str, shape: type[Struct]) -> Struct:
         return _typed(msgspec.json.decode(text), shape, text)
     except _NOT_JSON:
         pass
-    spoken = _without_reasoning(text)
-    if not spoken:
+    answer = _without_reasoning(text)
+    if not answer:
         raise BadReply("empty", "the reply has reasoning but no answer", text)
-    values = list(_objects(spoken))
+    values = list(_objects(answer))
     if not values:
-        return _in_words(spoken, shape, text)
+        return _in_words(answer, shape, text)
     failure: BadReply | None = None
     for value in reversed(values):
         try:
@@ -93,25 +94,25 @@ _REASONING = re.compile(r"^.*</(?:think|thinking|reasoning)>|^\s*<(?:think|think
 
 
 def _without_reasoning(text: str) -> str:
-    """What follows the last end of a reasoning block; nothing where the block is still open."""
+    """The text after the last reasoning block; empty if the block is not closed."""
     return _REASONING.sub("", text).strip()
 
 
 _HEAD = re.compile(r"""\{\s*["'}]""")
-"""How an object begins, as against a brace in prose."""
+"""The beginning of an object, in contrast to a brace in prose."""
 
 
 def _objects(text: str) -> Iterator[Json]:
-    """The outermost objects of a text in their order, as they stand or after mending slips.
+    """Yield the outermost objects of a text in order, as written or with slips repaired.
 
-    An object within one that is cut off or broken is a piece of it and never a reply of its own.
+    An object inside a truncated or broken one is part of it and never a reply of its own.
     """
     at = 0
     for _ in range(_TRIES):
         if (start := text.find("{", at)) < 0:
             return
         end = _end(text, start)
-        for whole, after in ((text[start:end] if end > 0 else "", end), _mended(text, start)):
+        for whole, after in ((text[start:end] if end > 0 else "", end), _repaired(text, start)):
             try:
                 value: Json = msgspec.json.decode(whole)
             except _NOT_JSON:
@@ -130,7 +131,7 @@ _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
 def _end(text: str, start: int) -> int:
-    """Where the brace at ``start`` is closed, minding the strings within; -1 where it is not."""
+    """The position after the brace that closes the one at ``start``, ignoring braces in strings; -1 without one."""
     depth = 0
     for token in _STRING_OR_BRACE.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(token[0], 0)
@@ -151,8 +152,8 @@ _CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", 
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(.)|(["\x00-\x1f])', re.DOTALL)
 
 
-def _mended(text: str, start: int) -> tuple[str, int]:
-    """The object at ``start`` written as JSON, and its end; an empty text where it is not whole."""
+def _repaired(text: str, start: int) -> tuple[str, int]:
+    """The object at ``start`` written as JSON, and its end; an empty text if it is incomplete."""
     tokens: list[str] = []
     depth, at = 0, start
     while (token := _TOKEN.match(text, at)) is not None:
@@ -177,7 +178,7 @@ def _mended(text: str, start: int) -> tuple[str, int]:
 
 
 def _escaped(hit: re.Match[str]) -> str:
-    """A character of a string as JSON writes it: only the quote, control characters and unknown escapes change."""
+    """Escape a character of a string for JSON: only the quote, control characters and unknown escapes change."""
     if hit[1] is not None:
         return "'" if hit[1] == "'" else "\\\\" + _escaped_character(hit[1])
     return hit[0] if hit[2] is None else _escaped_character(hit[2])
@@ -191,20 +192,20 @@ _LISTS = frozenset(["verdicts", "items", "ratings", "results", "answers"])
 
 
 def _typed(value: Json, shape: type[Struct], text: str) -> Struct:
-    """A JSON value in its shape; labels, ratings and numbers written as text are read leniently."""
+    """Convert a JSON value to its shape; labels, ratings and numbers written as text are read leniently."""
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError:
         pass
     try:
-        return msgspec.convert(_eased(value, _kind(shape)), shape)
+        return msgspec.convert(_converted(value, _kind(shape)), shape)
     except msgspec.ValidationError as error:
         wrong = str(error)
     count = numbered(shape)
     if isinstance(value, dict) and len(value) == 1 and _LISTS & value.keys():
-        (value,) = value.values()  # a list of verdicts where numbered ones were asked for: it can be counted
+        (value,) = value.values()  # a list of verdicts instead of numbered ones can be counted
     if isinstance(value, dict) and not all(key.isdecimal() for key in value):
-        count = 0  # another shape altogether
+        count = 0  # an entirely different shape
     if count and isinstance(value, dict | list) and len(value) != count:
         raise BadReply("wrong_count", f"expected {count} got {len(value)}", text)
     if count and isinstance(value, dict) and set(value) != set(shape.__struct_encode_fields__):
@@ -216,7 +217,7 @@ _TOLD = re.compile(r"expected |object missing |neither ")
 
 
 def complaint(error: BadReply, shape: type[Struct]) -> str:
-    """What to add to the prompt when its reply could not be used. No word of that reply is in it.
+    """The text to add to the prompt after an unusable reply. It contains no word of that reply.
 
     >>> class Verdict(Struct):
     ...     verdict: str
@@ -228,7 +229,7 @@ def complaint(error: BadReply, shape: type[Struct]) -> str:
 
 
 def numbered(shape: type[Struct]) -> int:
-    """How many items a ``Numbered`` shape has; 0 for any other shape."""
+    """The number of items of a ``Numbered`` shape; 0 for any other shape."""
     names = shape.__struct_encode_fields__
     return len(names) if names == tuple(map(str, range(1, len(names) + 1))) else 0
 
@@ -240,28 +241,28 @@ def _kind(shape: type[Struct]) -> inspect.StructType:
     return kind
 
 
-def _eased(value: Json, kind: inspect.Type) -> Json:
-    """A value with its labels, flags and numbers as their types want them, where that leaves one reading."""
+def _converted(value: Json, kind: inspect.Type) -> Json:
+    """Convert labels, flags and numbers in a value to their types, if there is only one reading."""
     match kind:
         case inspect.Metadata():
-            return _eased(value, kind.type)
+            return _converted(value, kind.type)
         case inspect.StructType() if isinstance(value, dict):
             kinds = {field.encode_name: field.type for field in kind.fields}
-            return {key: _eased(item, kinds[key]) if key in kinds else item for key, item in value.items()}
+            return {key: _converted(item, kinds[key]) if key in kinds else item for key, item in value.items()}
         case inspect.ListType() if isinstance(value, list):
-            return [_eased(item, kind.item_type) for item in value]
+            return [_converted(item, kind.item_type) for item in value]
         case inspect.DictType() if isinstance(value, dict):
-            return {key: _eased(item, kind.value_type) for key, item in value.items()}
+            return {key: _converted(item, kind.value_type) for key, item in value.items()}
         case inspect.UnionType() if value is not None:
             real = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
-            return _eased(value, real[0]) if len(real) == 1 else value
+            return _converted(value, real[0]) if len(real) == 1 else value
         case inspect.IntType() if isinstance(value, float) and value.is_integer():
             return int(value)
     return _from_words(value, kind) if isinstance(value, str) else value
 
 
 def _from_words(text: str, kind: inspect.Type) -> Json:
-    """A text as the label, flag or number that its type wants; the text itself where it is none."""
+    """Read a text as the label, flag or number of its type; the text itself if it is none."""
     match kind:
         case inspect.LiteralType():
             label = find_label(text, tuple(map(str, kind.values)))
@@ -288,15 +289,15 @@ def _plain_number(text: str) -> Json:
     return number if isinstance(number, int | float) else text
 
 
-def _in_words(spoken: str, shape: type[Struct], text: str) -> Struct:
-    """A reply without JSON: where the shape holds one label or rating and texts, it is read from the words."""
-    if is_refusal(spoken) and "{" not in spoken:
+def _in_words(answer: str, shape: type[Struct], text: str) -> Struct:
+    """Read a reply without JSON from its words, if the shape consists of one label or rating and of texts."""
+    if is_refusal(answer) and "{" not in answer:
         raise BadReply("refusal", "the judge refused", text)
     kinds = {field.encode_name: _bare(field.type) for field in _kind(shape).fields}
     named = [name for name, kind in kinds.items() if not isinstance(kind, inspect.StrType)]
-    if "{" in spoken or len(named) != 1 or not _can_be_spoken(kinds[named[0]]):
+    if "{" in answer or len(named) != 1 or not _can_be_spoken(kinds[named[0]]):
         raise BadReply("malformed", "the reply is not JSON", text)
-    value = {name: spoken if name != named[0] else _from_words(spoken, kind) for name, kind in kinds.items()}
+    value = {name: answer if name != named[0] else _from_words(answer, kind) for name, kind in kinds.items()}
     try:
         return msgspec.convert(value, shape)
     except (msgspec.ValidationError, UnicodeError):
@@ -310,7 +311,7 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _can_be_spoken(kind: inspect.Type) -> bool:
-    """Whether a type is a closed set or a declared range."""
+    """Whether a type is a closed set or a declared range, which can be read from words."""
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         return kind.ge is not None and kind.le is not None
     return isinstance(kind, inspect.LiteralType | inspect.BoolType)
@@ -332,9 +333,9 @@ class Graded(Struct, frozen=True, rename={"passed": "pass"}):
             raise ValueError("neither a score nor a pass")
 
     def passes(self, threshold: float = 0.5) -> bool:
-        """Whether all that the judge gave says pass: what contradicts itself does not."""
+        """Whether score and pass (those that are given) both mean a pass; a contradictory reply does not pass."""
         return self.passed is not False and (self.score is None or self.score >= threshold)
 
     def contradictory(self, threshold: float = 0.5) -> bool:
-        """Whether score and pass say different things."""
+        """Whether score and pass contradict each other."""
         return self.score is not None and self.passed is not None and (self.score >= threshold) != self.passed

@@ -1,7 +1,7 @@
-"""Labels and ratings read from words, where a judge gives no typed field.
+"""Read labels and ratings from the words of a reply without typed fields.
 
-Rules of this file: a label comes from a closed set and a rating from a declared range; what is neither is a
-BadReply. Nothing is clamped, completed or counted as the other label.
+Rules of this file: a label comes from a closed set and a rating from a declared range; anything else is a BadReply.
+Nothing is clamped, completed or counted as the other label.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SEPARATORS = re.compile(r"[-_\s]+")
 
 
 def read_label(text: str | None, options: Sequence[str]) -> str:
-    """The one label of a closed set that a text gives, whatever its case, marks and explanation.
+    """Read the one label of a closed set that a text gives, ignoring case, punctuation and explanations.
 
     >>> read_label("**Yes**", ["yes", "no"]), read_label("No - the date differs.", ["yes", "no"])
     ('yes', 'no')
@@ -34,7 +34,7 @@ def read_label(text: str | None, options: Sequence[str]) -> str:
 
 
 def find_label(text: str | None, options: tuple[str, ...]) -> str | None:
-    """As ``read_label``, and None where there is no label or more than one.
+    """Like ``read_label``, but None if there is no label or more than one.
 
     The text is the label, or begins with it (``yes, because …``), or names it (``Verdict: yes``; the last counts).
     """
@@ -84,10 +84,10 @@ _BARE = re.compile(rf"({_NUMBER}){_OUT_OF}")
 
 
 def read_rating(text: str | None, low: float, high: float) -> float:
-    """The rating in [low, high] that a text gives: ``Score: 4``, ``8/10``, ``I rate this an 8``, or a number alone.
+    """Read the rating in [low, high] of a text: ``Score: 4``, ``8/10``, ``I rate this an 8``, or a number alone.
 
-    A named rating counts before a fraction, and of several of a kind the last. A rating outside the range, or out of
-    something else than ``high``, is a BadReply, as is a text without one.
+    A named rating has precedence over a fraction, and the last of several of one kind counts. A rating outside the
+    range, or out of another number than ``high``, is a BadReply, as is a text without a rating.
 
     >>> read_rating("There are 5 claims and 2 are supported. Score: 4", 0, 10)
     4.0
@@ -132,7 +132,7 @@ _REFUSAL = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text without any JSON begins as a refusal does.
+    """Whether a text without any JSON begins like a refusal.
 
     >>> is_refusal("I'm sorry, but I can't help with that request."), is_refusal("No. The date differs.")
     (True, False)

@@ -1,10 +1,10 @@
-"""How many calls an endpoint gets: at once (``ConcurrencyLimiter``) and per second (``RateLimiter``, ``TokenBucket``).
+"""Limits of calls to an endpoint: at once (``ConcurrencyLimiter``) and per second (``RateLimiter``, ``TokenBucket``).
 
-Rules of this file: it knows no HTTP and no clock of its own; the caller passes the time. A permit is for a call that
-starts now and none is promised for later, so a process that was suspended has nothing to catch up with, and no second
-has more calls than the rate and the burst. A call holds a place from start to end; waiting calls are served by rank,
-oldest first, so none starves. When the endpoint pushes back, the number of places halves; it climbs back with
-successes, fast up to the point of the push-back and slowly beyond.
+Rules of this file: it knows neither HTTP nor a clock; the caller passes the time. A permit is for a call that starts
+now and is never promised for later, so that a suspended process has no backlog, and no second has more calls than the
+rate plus the burst. A call holds a slot from start to end; waiting calls are served by rank, oldest first, so that none
+starves. When the endpoint pushes back (429 or timeout), the number of slots halves; it grows again with successes, fast
+up to the point of the push-back and slowly beyond.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Protocol
 from ..core.errors import InputError
 
 BURST = 0.1
-"""Seconds' worth of calls that may start at once after a pause, if not said otherwise."""
+"""The default burst after a pause, in seconds' worth of calls."""
 
 _PER = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?:/(?P<per>[smh]))?")
@@ -29,14 +29,14 @@ _NOISE = 1e-9
 
 
 class PermitSource(Protocol):
-    """Whoever says when the next call may start."""
+    """An object that decides when the next call may start."""
 
     async def permit(self) -> None:
-        """Wait until a call may start; raises what ends the run."""
+        """Wait until a call may start; an exception ends the run."""
 
 
 class TokenBucket:
-    """Permits that come in at ``rate`` a second, of which ``burst`` can be saved up.
+    """Permits that accrue at ``rate`` per second, up to ``burst``.
 
     >>> bucket = TokenBucket(rate=10, burst=2)
     >>> [bucket.take(5, now) for now in (0.0, 0.05, 0.1, 9.0)], round(bucket.delay(9.0), 3)
@@ -45,14 +45,14 @@ class TokenBucket:
 
     def __init__(self, rate: float, burst: float | None = None, *, full: bool = True) -> None:
         if not 0 < rate < float("inf"):
-            raise InputError(f"a rate must be above 0 calls a second, not {rate:g}")
+            raise InputError(f"expected a rate above 0 calls per second, found {rate:g}")
         self.rate = rate
         self.burst = max(1.0, rate * BURST if burst is None else burst)
         self._saved = self.burst if full else 0.0
         self._at: float | None = None
 
     def take(self, wanted: int, now: float) -> int:
-        """As many of the wanted permits as there are."""
+        """Take up to ``wanted`` permits and return their number."""
         if self._at is not None:
             self._saved = min(self.burst, self._saved + max(0.0, now - self._at) * self.rate)
         self._at = now if self._at is None else max(now, self._at)
@@ -61,13 +61,13 @@ class TokenBucket:
         return granted
 
     def delay(self, now: float) -> float:
-        """Seconds until there is a permit again."""
+        """The seconds until the next permit."""
         since = 0.0 if self._at is None else max(0.0, now - self._at)
         return max(0.0, (1.0 - self._saved) / self.rate - since)
 
 
 class RateLimiter:
-    """The pace of one process: calls start in the order in which they asked."""
+    """Limits the rate of calls of one process; calls start in the order of their requests."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class RateLimiter:
     async def permit(self) -> None:
         """Wait until a call may start."""
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # one run after the other, each with a loop of its own
+        if self._loop is not loop:  # consecutive runs have their own loops
             self._loop, self._turn = loop, asyncio.Lock()
         async with self._turn:
             while not self.bucket.take(1, self._clock()):
@@ -93,10 +93,10 @@ class RateLimiter:
 
 
 def rates_of(given: Iterable[str], urls: Mapping[str, str]) -> dict[str, float]:
-    """``["http://host/v1=250/s"]`` as calls a second by address.
+    """Read rates such as ``["http://host/v1=250/s"]`` as calls per second by address.
 
-    ``urls`` are the addresses that are known, by what else they may be called: ``{"openai": "https://…/v1"}``. Units
-    are ``/s`` (also where none is given), ``/m`` and ``/h``.
+    ``urls`` maps other names of the known addresses to them: ``{"openai": "https://…/v1"}``. Units are ``/s`` (the
+    default), ``/m`` and ``/h``.
 
     >>> rates_of(["openai=90/m"], {"openai": "https://api.openai.com/v1"})
     {'https://api.openai.com/v1': 1.5}
@@ -127,7 +127,7 @@ _CLIMB, _PROBE = 2, 32
 
 
 class ConcurrencyLimiter:
-    """Places for calls to one endpoint. ``limit`` is their present number, ``most`` the number given."""
+    """Slots for calls to one endpoint. ``limit`` is their current number, ``most`` the configured one."""
 
     def __init__(self, most: int) -> None:
         self.most = self.limit = most
@@ -142,7 +142,7 @@ class ConcurrencyLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     async def enter(self, rank: int) -> int:
-        """Wait for a place; the least rank goes first. Returns the generation, to be told to ``pushed_back``."""
+        """Wait for a slot; the lowest rank is first. Returns the generation, which ``pushed_back`` expects."""
         if not self._waiting and self._open():
             self.in_flight += 1
             return self._generation
@@ -158,12 +158,12 @@ class ConcurrencyLimiter:
         return self._generation
 
     def leave(self) -> None:
-        """Give the place back."""
+        """Release the slot."""
         self.in_flight -= 1
         self._admit()
 
     def succeeded(self, generation: int) -> None:
-        """A call was answered: climb back, one place for two successes, beyond the last push-back one for 32."""
+        """Record a success: the limit grows by one for two successes, beyond the last push-back by one for 32."""
         if generation != self._generation:
             return
         self._recent.append(False)
@@ -177,11 +177,11 @@ class ConcurrencyLimiter:
             self._admit()
 
     def pushed_back(self, generation: int, pause: float = 0.0) -> None:
-        """A call was turned away or timed out: halve, if that befell a quarter of the recent calls.
+        """Record a refused or timed-out call: the limit halves if a quarter of the recent calls failed in this way.
 
-        A rare one is an accident and costs nobody else. Calls begun before the last halving say nothing new.
-        ``pause`` is what the endpoint asked for, in seconds: where half of the last few calls were turned away, no call
-        starts before it has passed.
+        A rare failure changes nothing. Calls started before the last halving are ignored. ``pause`` is the wait that
+        the endpoint requested, in seconds: if half of the last few calls were refused, no call starts before it has
+        passed.
         """
         if generation != self._generation:
             return

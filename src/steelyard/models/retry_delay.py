@@ -11,22 +11,22 @@ _LONGEST_BACKOFF = 30.0
 
 
 def backoff(call: int, seed: str, pause: float = 0.0) -> float:
-    """Seconds to wait after the n-th call failed, with a seeded draw in them so that not all come back at once.
+    """The seconds to wait after the n-th call failed, with seeded jitter so that calls are not retried all at once.
 
-    What the endpoint asks for (``pause``) and up to a tenth more, half as long again each time; where it asks for
-    nothing, 0.2 doubled each time, less up to a half. Beyond 30 seconds nothing grows.
+    The pause that the endpoint requests (``pause``) plus up to a tenth, growing by half with each call. Without a
+    pause, 0.2 seconds doubled with each call, minus up to a half. The wait does not grow beyond 30 seconds.
 
     >>> 0.1 <= backoff(1, "a") <= 0.2, backoff(40, "a") <= 30.0, 2.0 <= backoff(1, "a", 2.0) <= 2.2
     (True, True, True)
     """
-    draw = random.Random(f"{seed}/{call}").random()  # noqa: S311 - no secret hangs on it
+    draw = random.Random(f"{seed}/{call}").random()  # noqa: S311 - not used for security
     if pause > 0:
         return pause * min(1.5 ** min(call - 1, 20), max(1.0, _LONGEST_BACKOFF / pause)) * (1 + 0.1 * draw)
     return min(_LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(call - 1, 20)) * (0.5 + 0.5 * draw)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float:
-    """The seconds that a Retry-After header asks for: a number, a fraction, or a date; 0 where it says nothing.
+    """Read the seconds to wait from a Retry-After header: a number, a fraction, or a date; 0 if absent or invalid.
 
     >>> retry_after({"Retry-After": "1.5"}, 0.0)
     1.5

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run calls its models, and how it pools the scores.
+    """The options of the model calls of a run, and of the pooling of its scores.
 
-    ``concurrency`` is the number of calls in flight, ``repeats`` the number of replies a judge gives for one score,
+    ``concurrency`` is the number of calls in flight, ``repeats`` the number of replies of a judge for one score,
     ``budget`` and ``max_calls`` end the run before it spends more, ``ledger`` caches replies (a path, ``":memory:"``
-    or a store), ``offline`` forbids calls, ``strict`` raises the first failure, ``rates`` are calls a second, at most,
-    by the address of an endpoint. ``confidence`` and ``seed`` are those of the intervals. ``progress`` is called while
-    the run goes on.
+    or a store), ``offline`` forbids calls, ``strict`` raises the first failure, ``rates`` are the maximal calls per
+    second by the address of an endpoint. ``confidence`` and ``seed`` are those of the intervals. ``progress`` is called
+    during the run.
     """
 
     concurrency: int = 16

@@ -131,13 +131,13 @@ class Report(Printable):
     @property
     def fingerprint(self) -> dict[str, Json]:
         """What must be equal for two reports to be compared; a price changes nothing that was measured."""
-        from ..models.embedder import what_embeds
-        from ..models.judge import what_judges
+        from ..models.embedder import embedder_settings
+        from ..models.judge import judge_settings
 
         return {
             "dataset": self.dataset.digest,
-            "judge": None if self.judge is None else what_judges(self.judge),
-            "embedder": None if self.embedder is None else what_embeds(self.embedder),
+            "judge": None if self.judge is None else judge_settings(self.judge),
+            "embedder": None if self.embedder is None else embedder_settings(self.embedder),
             "policy": dict(self.policy),
         }
 

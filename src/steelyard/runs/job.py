@@ -129,7 +129,7 @@ def run_part(
     part: int,
     *,
     concurrency: int | None = None,
-    paces: Mapping[str, PermitSource] | None = None,
+    rate_limiters: Mapping[str, PermitSource] | None = None,
     progress: Progress | None = None,
 ) -> Done:
     """Score one part: one engine over its samples, with a ledger of its own. Cached replies are not requested again."""
@@ -148,7 +148,9 @@ def run_part(
         ledger=ledger,
     )
     scorer = scorer_of(config, options)
-    judged_scorer = JudgedScorer(judge=scorer.judge, embedder=scorer.embedder, options=options, paces=paces)
+    judged_scorer = JudgedScorer(
+        judge=scorer.judge, embedder=scorer.embedder, options=options, rate_limiters=rate_limiters
+    )
     try:
         columns = scorer.columns(samples, judged_scorer)
     finally:
@@ -279,10 +281,10 @@ def run_here(
     progress: Progress | None = None,
 ) -> None:
     """Score parts in this process, one after the other."""
-    paces = {url: RateLimiter(rate) for url, rate in (rates or {}).items()}
+    rate_limiters = {url: RateLimiter(rate) for url, rate in (rates or {}).items()}
     part_progress = PartProgress(progress)
     for part in parts:
-        run_part(folder, part, concurrency=concurrency, paces=paces, progress=part_progress)
+        run_part(folder, part, concurrency=concurrency, rate_limiters=rate_limiters, progress=part_progress)
         part_progress.next_part()
 
 

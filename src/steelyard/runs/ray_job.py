@@ -144,8 +144,8 @@ def work(name: str, part: int, concurrency: int, urls: Sequence[str], limiter: A
     """Run one part, in a worker."""
     line = ProgressLine(limiter, part)
     line.listen()
-    paces = {url: Leases(line, url) for url in urls}
-    return run_part(folder_at(name), part, concurrency=concurrency, paces=paces, progress=line)
+    rate_limiters = {url: Leases(line, url) for url in urls}
+    return run_part(folder_at(name), part, concurrency=concurrency, rate_limiters=rate_limiters, progress=line)
 
 
 def check_ray() -> None:
