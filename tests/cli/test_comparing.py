@@ -205,7 +205,7 @@ def test_broken_reports_are_one_line(
         (("compare", "good", "bad", "--alpha", "1"), "must be in (0, 1)"),
         (("compare", "good", "bad", "--by", "kind"), "no sample has the tag 'kind'"),
         (("compare", "good", "bad", "--cluster", "kind"), "no sample has the tag 'kind'"),
-        (("compare", "good", "bad", "--metric-tolerance", "f1=0.1"), "a tolerance for 'f1'"),
+        (("compare", "good", "bad", "--metric-tolerance", "f1=0.1"), "no metric 'f1' for the tolerance"),
         (("history", "em"), "no stored report in .steelyard/runs"),
         (("calibrate", "good", "l.csv", "--scale", "5"), "--scale 5: expected the lowest and the highest rating"),
         (("calibrate", "good", "l.csv", "--scale", "5-1"), "expected the lowest and the highest rating, found 5 and 1"),

@@ -1,4 +1,4 @@
-"""What speaks against comparing two reports: other data, another judge, another way of measuring, failures."""
+"""Reasons not to compare two reports: different data, another judge, another metric definition, failures."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .provenance import MetricNote
 from .report import Report
 
 NOT_COMPARED = ("confidence", "seed", "repeats")
-"""Parts of a policy that change how sure a number is, not what it is."""
-ASK_NOBODY = ("ranking", "lexical", "measured", "custom")
-"""Ways that need no judge; one of their metrics that has requests asked an embedder."""
+"""Parts of a policy that affect the certainty of a number, not its value."""
+WITHOUT_JUDGE = ("ranking", "lexical", "measured", "custom")
+"""Ways that need no judge; if one of their metrics has requests, they went to an embedder."""
 Asks = Callable[[MetricNote, bool], bool]
 
 
 def blockers(current: Report, baseline: Report, labels: Sequence[str], max_failed: float) -> list[str]:
-    """Why the metrics of two reports may not be compared, one line each; empty where they may.
+    """The reasons not to compare the metrics of two reports, one line each; empty if there are none.
 
-    A judge or an embedder that differs is in the way of the metrics that ask it, where both reports have them.
+    A different judge or embedder is a blocker only for metrics that use it and that are in both reports.
     """
     both = [label for label in labels if label in current.notes and label in baseline.notes]
     found = []
@@ -76,20 +76,20 @@ def _concerned(baseline: Report, current: Report, labels: Sequence[str], asks: A
 
 
 def asks_judge(note: MetricNote, requested: bool) -> bool:
-    """Whether a judge has a say in a metric; ``requested`` says that some of its cells asked somebody."""
-    return note.way not in ASK_NOBODY or (requested and _own(note) is None)
+    """Whether a metric uses a judge; ``requested`` is true if some of its cells made requests."""
+    return note.way not in WITHOUT_JUDGE or (requested and _own(note) is None)
 
 
 def asks_embedder(note: MetricNote, requested: bool) -> bool:
-    """Whether an embedder has a say in a metric. Of what is not our own it is not known: if it asked anybody, yes."""
+    """Whether a metric uses an embedder. A metric that is not built in is assumed to use one if it made requests."""
     one = _own(note)
     if one is not None:
         return one.embeds or one.may_embed
-    return note.way not in ASK_NOBODY or requested
+    return note.way not in WITHOUT_JUDGE or requested
 
 
 def _own(note: MetricNote) -> Metric | None:
-    """The metric of a note, if it is one of this package's; no file or plugin is trusted to tell all it does."""
+    """The metric of a note, if it is built in; the records of files and plugins are not trusted to be complete."""
     if ".py:" in note.name:
         return None
     try:

@@ -1,8 +1,8 @@
-"""Is it worse than before? Refuse first, subtract second.
+"""Compare two reports, paired by sample id, and find regressions.
 
-Two reports are compared only where the same data was weighed in the same way; otherwise the comparison carries
-blockers and no verdict. Every delta is paired by sample id, has its n, interval and adjusted p, and is signed so that
-negative is worse. A metric that lost its samples is a regression, whatever the mean of the rest does.
+Two reports are compared only if the same data was scored in the same way; otherwise the comparison has blockers and no
+verdict. Every delta has its n, interval and adjusted p, and is signed so that negative is worse. A metric that lost all
+its scored samples is a regression, whatever the mean of the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .provenance import MetricNote
 from .report import Report
 
 NOISE = 1e-9
-"""A change below it is rounding, never a change."""
+"""A smaller change counts as rounding."""
 
 WORST = 10
 
@@ -51,12 +51,12 @@ def compare(
 ) -> Comparison:
     """Compare two reports, paired by sample id.
 
-    A regression is a drop of more than ``tolerance`` (absolute; ``tolerances`` per metric), or a lost population; with
-    ``significant`` it must also be significant at ``alpha`` after Holm's adjustment over metrics and slices. Slices are
-    compared for the tags in ``by``. More than ``max_failed`` failures, or another dataset, judge, policy, metric
-    revision or way are blockers: the result then has no verdict, and ``passed`` is False. A judge or an embedder that
-    none of the compared metrics asks is no blocker, nor is another price. One metric under two names (``P@5``,
-    ``precision@5``) is one, and goes by its name in ``current``.
+    A regression is a drop of more than ``tolerance`` (absolute; ``tolerances`` per metric), or a metric without scored
+    samples. With ``significant``, a drop must also be significant at ``alpha`` after Holm's adjustment over metrics and
+    slices. Slices are compared for the tags in ``by``. More than ``max_failed`` failures, or another dataset, judge,
+    policy, metric revision or way are blockers: the result then has no verdict, and ``passed`` is False. A different
+    judge or embedder that no compared metric uses is not a blocker, nor is another price. A metric with two names
+    (``P@5``, ``precision@5``) is compared under its name in ``current``.
 
     >>> from steelyard import evaluate_run
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
@@ -70,17 +70,19 @@ def compare(
     baseline = under_names_of(current, baseline)
     labels = _labels(current, baseline, metrics)
     limits = _limits({**baseline.notes, **current.notes}, labels, tolerances)
-    where = {one: row for row, one in enumerate(baseline.ids)}
-    pairs = [(where[one], row) for row, one in enumerate(current.ids) if one in where]
-    here = set(current.ids)
+    baseline_rows = {one: row for row, one in enumerate(baseline.ids)}
+    pairs = [(baseline_rows[one], row) for row, one in enumerate(current.ids) if one in baseline_rows]
+    current_ids = set(current.ids)
     deltas = []
-    for part, kept in _parts(current, pairs, by).items():
-        clusters = _clusters(current, cluster, kept)
+    for part, part_pairs in _parts(current, pairs, by).items():
+        clusters = _clusters(current, cluster, part_pairs)
         for label in labels:
             limit = limits.get(label, tolerance)
-            deltas.append(_delta(current, baseline, label, part, kept, limit, clusters, confidence, seed))
+            deltas.append(_delta(current, baseline, label, part, part_pairs, limit, clusters, confidence, seed))
     adjusted = holm([one.p for one in deltas])
-    deltas = [_judged(one, p, alpha=alpha, significant=significant) for one, p in zip(deltas, adjusted, strict=True)]
+    deltas = [
+        _with_verdict(one, p, alpha=alpha, significant=significant) for one, p in zip(deltas, adjusted, strict=True)
+    ]
     against = blockers(current, baseline, labels, max_failed)
     if not any(one.delta is not None or one.regression for one in deltas):
         against.append("nothing to compare: no sample has a score for the same metric in both reports")
@@ -91,8 +93,8 @@ def compare(
         deltas=deltas,
         notes=_notes(current, baseline, labels),
         n_paired=len(pairs),
-        only_baseline=[one for one in baseline.ids if one not in here],
-        only_current=[one for one in current.ids if one not in where],
+        only_baseline=[one for one in baseline.ids if one not in current_ids],
+        only_current=[one for one in current.ids if one not in baseline_rows],
         alpha=alpha,
         significant=significant,
         confidence=confidence,
@@ -109,24 +111,24 @@ def _check_numbers(tolerance: float, tolerances: Mapping[str, float] | None, alp
 
 def _labels(current: Report, baseline: Report, metrics: Sequence[str] | None) -> list[str]:
     known = list(dict.fromkeys([*baseline.columns, *current.columns]))
-    notes, asked = {**baseline.notes, **current.notes}, []
+    notes, requested = {**baseline.notes, **current.notes}, []
     for name in metrics or ():
         label = find_label(notes, name)
         if label is None:
             raise UnknownName(f"no metric {name!r} in the reports: {did_you_mean(name, known)}")
-        asked.append(label)
-    return list(dict.fromkeys(asked)) or known
+        requested.append(label)
+    return list(dict.fromkeys(requested)) or known
 
 
 def _limits(
     notes: Mapping[str, MetricNote], labels: Sequence[str], tolerances: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Tolerances by the names that the metrics go by."""
+    """The tolerances by the metrics' labels in the comparison."""
     found = {}
     for name, limit in (tolerances or {}).items():
         label = find_label(notes, name)
         if label not in labels:
-            raise UnknownName(f"a tolerance for {name!r}: {did_you_mean(name, labels)}")
+            raise UnknownName(f"no metric {name!r} for the tolerance: {did_you_mean(name, labels)}")
         found[str(label)] = limit
     return found
 
@@ -181,12 +183,12 @@ def _delta(
     statistic = statistic_for(note.pool)
     rows_old = rows_of(before, [pairs[at][0] for at in both.tolist()], note.pool, label)
     rows_new = rows_of(after, [pairs[at][1] for at in both.tolist()], note.pool, label)
-    kept = None if clusters is None else [clusters[at] for at in both.tolist()]
+    clusters_of_pairs = None if clusters is None else [clusters[at] for at in both.tolist()]
     sign = 1.0 if note.higher_is_better else -1.0
     spread = difference_interval(
-        rows_new, rows_old, statistic=statistic, confidence=confidence, seed=seed, cluster=kept
+        rows_new, rows_old, statistic=statistic, confidence=confidence, seed=seed, cluster=clusters_of_pairs
     )
-    test = paired_test(rows_new, rows_old, statistic=statistic, seed=seed, cluster=kept)
+    test = paired_test(rows_new, rows_old, statistic=statistic, seed=seed, cluster=clusters_of_pairs)
     signs = sign_counts(sign * new[both], sign * old[both], tolerance=NOISE)
     ends = [None if end is None else sign * end for end in (spread.low, spread.high)]
     value_old, value_new = float(statistic(rows_old)), float(statistic(rows_new))
@@ -212,7 +214,7 @@ def _delta(
 
 
 def _detectable(differences: FloatArray, note: MetricNote) -> float | None:
-    """The least difference that would show; None where that is more than the metric's range has room for."""
+    """The smallest detectable difference; None if it exceeds the metric's range."""
     if len(differences) < 2:
         return None
     spread = float(differences.std(ddof=1))
@@ -253,13 +255,13 @@ def _worst(
     new: FloatArray,
     sign: float,
 ) -> list[Change]:
-    """The samples that lost most, largest loss first, ties in the order of the report."""
+    """The samples with the largest losses, largest first, ties in the order of the report."""
     losses = sorted((sign * float(new[at] - old[at]), at) for at in both if sign * (new[at] - old[at]) < -NOISE)
     rows = [(pairs[at][1], float(old[at]), float(new[at])) for _, at in losses[:WORST]]
     return [Change(current.ids[row], before, now, reason_of(current, row, label)) for row, before, now in rows]
 
 
-def _judged(one: MetricDelta, adjusted: float | None, *, alpha: float, significant: bool) -> MetricDelta:
+def _with_verdict(one: MetricDelta, adjusted: float | None, *, alpha: float, significant: bool) -> MetricDelta:
     if one.verdict in {"lost", "new"} or one.delta is None:
         return one
     sure = not significant or (adjusted is not None and adjusted <= alpha)
@@ -270,7 +272,7 @@ def _judged(one: MetricDelta, adjusted: float | None, *, alpha: float, significa
 
 
 def _notes(current: Report, baseline: Report, labels: Sequence[str]) -> list[str]:
-    """Coverage that changed without being a failure: worth a line, no blocker."""
+    """Notes on changed coverage and on failures, which are not blockers."""
     lines = []
     for label in labels:
         before, after = baseline.estimates.get(label), current.estimates.get(label)

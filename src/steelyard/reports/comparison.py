@@ -1,4 +1,4 @@
-"""Two reports side by side: what a comparison holds, and whether it passed."""
+"""The records of a comparison of two reports (``Comparison``), and whether it passed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Verdict: TypeAlias = Literal["better", "same", "worse", "lost", "new"]
 
 
 class Change(Struct, frozen=True):
-    """One sample that moved, and why it scores now as it does, where the report tells."""
+    """One sample with a changed score, and the explanation of its current score if the report holds one."""
 
     sample: str
     baseline: float
@@ -21,7 +21,7 @@ class Change(Struct, frozen=True):
 
     @property
     def delta(self) -> float:
-        """current - baseline, unsigned by direction."""
+        """current - baseline, whether higher is better or not."""
         return self.current - self.baseline
 
 
@@ -30,9 +30,9 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
 
     ``baseline`` and ``current`` are pooled over the ``n`` pairs that have a score on both sides; ``delta`` is signed so
     that negative is worse. ``low`` and ``high`` bound it; ``p`` is that of ``test``, ``p_adjusted`` Holm's.
-    ``detectable`` is the smallest difference that this many pairs would show with a power of 0.8, None where the
-    metric has no room for one so large. ``noise`` is how large a delta two runs of one system reach by the judge's
-    noise alone, where judges were asked several times.
+    ``detectable`` is the smallest difference that this number of pairs detects with a power of 0.8, None if it exceeds
+    the range of the metric. ``noise`` is the largest delta between two runs of one system from the judge's noise alone,
+    if the draws were repeated.
     """
 
     metric: str
@@ -68,19 +68,19 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
         return self.delta is not None and self.noise is not None and abs(self.delta) <= self.noise
 
     def words(self, alpha: float = 0.05) -> str:
-        """The verdict in words, and how sure it is.
+        """The verdict in words, with its certainty.
 
-        ``worse`` and ``better`` stand alone where the difference is significant and beyond the tolerance; one of the
-        two is said otherwise (``worse, not significant``; ``worse, within the tolerance``). Neither is ``no
-        detectable change``; ``below judge noise`` is added where that alone may have made the difference. Or ``too
-        few samples``, ``no scored samples left``, ``new``.
+        ``worse`` or ``better`` if the difference is significant and beyond the tolerance; with ``not significant`` or
+        ``within the tolerance`` if one of the two does not hold; ``no detectable change`` if neither holds. ``below
+        judge noise`` is added if the judge's noise alone may explain the difference. Otherwise ``too few samples``,
+        ``no scored samples left`` or ``new``.
         """
         if self.verdict in {"lost", "new"}:
             return "no scored samples left" if self.verdict == "lost" else "new"
         if self.delta is None:
             return "nothing to compare"
         if self.detectable is None and (self.p is None or self.p > alpha):
-            return "too few samples"  # whatever the difference, they would not show it
+            return "too few samples"  # they cannot show any difference
         if self.n < 6 and self.p is not None and self.p > alpha:
             return "too few samples"  # fewer than 6 graded pairs cannot reach p = 0.05 either
         if self.p_adjusted is None or self.p_adjusted > alpha:
@@ -92,7 +92,7 @@ class MetricDelta(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Printable, Struct, frozen=True, kw_only=True):
-    """Two reports side by side. ``passed`` is what the command line exits by."""
+    """The comparison of two reports. ``passed`` determines the exit code of the command line."""
 
     baseline: str
     current: str
@@ -113,7 +113,7 @@ class Comparison(Printable, Struct, frozen=True, kw_only=True):
 
     @property
     def regressions(self) -> list[MetricDelta]:
-        """Drops beyond the tolerance, and lost populations."""
+        """Drops beyond the tolerance, and metrics that lost all scored samples."""
         return [one for one in self.deltas if one.regression]
 
     @property
@@ -132,7 +132,7 @@ class Comparison(Printable, Struct, frozen=True, kw_only=True):
         return 3 if not self.comparable else 2 if self.regressions else 0
 
     def markdown(self) -> str:
-        """For a pull request."""
+        """The comparison as Markdown, for a pull request."""
         return self.rendered("markdown")
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Fill in the estimates of a report, over all samples and by slice: the same for every verb."""
+"""Compute the estimates of a report, over all samples and by slice, in the same way for every command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pool_report(
     confidence: float,
     seed: int,
 ) -> None:
-    """Pool every column; an estimate that is there already (a batch metric's own) stays."""
+    """Pool every column; an existing estimate (a batch metric's own) is not replaced."""
     tags = [sample.tags for sample in report.samples]
     pooled = _pooled(report, range(len(report.ids)), clusters, confidence, seed)
     report.estimates = {label: report.estimates.get(label, pooled[label]) for label in report.columns}
@@ -38,7 +38,7 @@ def clusters_of(report: Report, tag: str | None) -> list[str] | None:
 
 
 def check_tag(tag: str, tags: Sequence[Mapping[str, str]]) -> None:
-    """A tag that no sample carries is a mistake worth an error."""
+    """Raise InputError if no sample has the tag."""
     known = sorted({key for one in tags for key in one})
     if tag not in known:
         raise InputError(f"no sample has the tag {tag!r} (tags here: {', '.join(known) or 'none'})")

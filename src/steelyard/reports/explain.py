@@ -1,4 +1,4 @@
-"""Why one sample scored as it did, in one line: what its evidence holds against it, or what was said and expected."""
+"""Explain the score of one sample in one line: by its evidence, or by response and reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .failure_analysis import read_documents, relevant_documents
 from .report import Report
 
 LONGEST = 90
-"""Characters of a quotation."""
+"""The maximal length of a quotation."""
 
 _TEXTS = ("claim", "statement", "sentence", "nugget", "fact", "text")
 _VERDICTS = ("verdict", "supported", "support", "holds", "found", "label")
@@ -19,7 +19,7 @@ _AGAINST = ("no", "none", "unsupported", "not supported", "not_support", "false"
 
 
 def reason_of(report: Report, row: int, label: str) -> str:
-    """Why the sample of a row scored as it did on a metric; empty where the report does not tell.
+    """Explain the score of a row on a metric; empty if the report holds no explanation.
 
     >>> from steelyard import evaluate_rag
     >>> rows = [{"response": "Rome", "reference": "Paris"}]
@@ -29,20 +29,20 @@ def reason_of(report: Report, row: int, label: str) -> str:
     column = report.columns[label]
     if known := column.failed.get(row) or column.undefined.get(row):
         return _cut(known)
-    if told := _against(column.evidence.get(row, {})):
-        return told
+    if reason := _from_evidence(column.evidence.get(row, {})):
+        return reason
     sample = next((one for one in report.samples[row : row + 1] if one.id == report.ids[row]), None)
     note = report.notes[label]
     metric = recorded_metric(note.name, note.way)
-    return "" if sample is None or metric is None else _from(sample, metric.explained_by)
+    return "" if sample is None or metric is None else _from_sample(sample, metric.explained_by)
 
 
-def _against(evidence: Mapping[str, Json]) -> str:
-    """The first claim that does not hold and how many do not, else the reason that stands in the evidence."""
+def _from_evidence(evidence: Mapping[str, Json]) -> str:
+    """The first unsupported claim and the number of such claims, else the reason in the evidence."""
     for value in evidence.values():
         if isinstance(value, list):
             verdicts = list(_verdicts(value))
-            wrong = [told for told, holds in verdicts if not holds]
+            wrong = [claim for claim, holds in verdicts if not holds]
             if wrong:
                 return f"{len(wrong)} of {len(verdicts)} not supported: {wrong[0]}"
     reason = evidence.get("reason")
@@ -50,7 +50,7 @@ def _against(evidence: Mapping[str, Json]) -> str:
 
 
 def _verdicts(items: list[Json]) -> Iterator[tuple[str, bool]]:
-    """Each claim with its reason, and whether it holds; what has no verdict is left out."""
+    """Yield each claim with its reason, and whether it holds; items without a verdict are left out."""
     for item in items:
         if not isinstance(item, dict):
             continue
@@ -63,8 +63,8 @@ def _verdicts(items: list[Json]) -> Iterator[tuple[str, bool]]:
             yield f"“{_cut(text)}”{why}", holds
 
 
-def _from(sample: Sample, explained_by: Explanation) -> str:
-    """What was said and expected, or which relevant documents were not found."""
+def _from_sample(sample: Sample, explained_by: Explanation) -> str:
+    """The response beside its reference, or the relevant documents that were not found."""
     if explained_by == "reference" and sample.response is not None and sample.references:
         return f"“{_cut(sample.response)}” for “{_cut(sample.references[0])}”"
     if explained_by == "missed documents" and (wanted := relevant_documents(sample)):

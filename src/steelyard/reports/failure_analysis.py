@@ -1,7 +1,7 @@
-"""Where it fails: retrieval, answer and grounds of every sample, as far as its metrics tell.
+"""Failure analysis: retrieval, answer and grounding of every sample, as far as the metrics of the report show.
 
-Each of the three questions is answered by one measure for the whole report, the first of a fixed order that scored
-anything, so that cells never mix units. What the measure leaves undefined or failed is ``unknown``, never guessed.
+Each of the three states comes from one measure for the whole report, the one with scores and the highest stage rank,
+so that cells never mix units. A sample for which the measure is undefined or failed is ``unknown``, never guessed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Key: TypeAlias = tuple[str, str, str]
 State: TypeAlias = Callable[[int], str]
 
 _SUITE_CORRECTNESS = "correctness"
-"""The column in which a benchmark suite puts the correctness that a user's own judge gives: no registered metric."""
+"""The column of a benchmark suite with the correctness given by a user's own judge, which is no registered metric."""
 _ITS_RANK = 125
 
 _THRESHOLD = 0.5
@@ -96,11 +96,11 @@ REMEDIES: Mapping[Key, str] = {
     ("", "", "grounded"): "Supported by the passages; add an answer metric to check correctness.",
     ("", "", "ungrounded"): "Unsupported by the passages: check generation.",
 }
-"""The usual remedy of a cell, in one line; an empty word stands for anything."""
+"""The suggested fix of a cell, in one line; an empty word matches any state."""
 
 
 class FailureGroup(Struct, frozen=True):
-    """The samples that fail in one way: their rows, their share of all with its interval, the usual remedy."""
+    """The samples in one cell: their rows, their share of all samples with its interval, the suggested fix."""
 
     retrieval: str
     answer: str
@@ -113,12 +113,12 @@ class FailureGroup(Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """How many samples."""
+        """The number of samples."""
         return len(self.rows)
 
     @property
     def works(self) -> bool:
-        """Whether nothing that is known of these samples is amiss."""
+        """Whether no known state of these samples is a failure."""
         return self.retrieval in {"all", UNKNOWN} and self.answer in {"right", UNKNOWN} and self.grounded in _FINE
 
 
@@ -126,7 +126,7 @@ _FINE = {"grounded", UNKNOWN}
 
 
 class FailureAnalysis(Struct, frozen=True):
-    """Every sample in one cell. ``by`` says in words what answered each question; it lacks what nothing answered."""
+    """Every sample in one cell. ``by`` describes the measure of each state; it lacks states without a measure."""
 
     cells: list[FailureGroup] = field(default_factory=list)
     by: dict[str, str] = field(default_factory=dict)
@@ -134,21 +134,22 @@ class FailureAnalysis(Struct, frozen=True):
 
     @property
     def known(self) -> list[FailureGroup]:
-        """The cells of which something is known."""
+        """The cells with at least one known state."""
         return [cell for cell in self.cells if {cell.retrieval, cell.answer, cell.grounded} != {UNKNOWN}]
 
 
 def analyse_failures(report: Report) -> FailureAnalysis:
-    """Sort the samples of a report by retrieval, answer and grounds, with counts, intervals and remedies.
+    """Group the samples of a report by retrieval, answer and grounding, with counts, intervals and suggested fixes.
 
     - retrieval: ``all``, ``some`` or ``none`` of the relevant documents are among those that were read (the first
-      ``len(retrieved_contexts)`` ids, or all ids where there are no contexts); else by a recall of the report: 1 is
-      all, 0 none;
-    - answer: ``declined`` where a metric found so or the response is blank, else ``right`` at or beyond the
-      threshold of the metric (0.5 where it has none);
+      ``len(retrieved_contexts)`` ids, or all ids without contexts); else by a recall metric of the report: 1 is all, 0
+      is none;
+    - answer: ``declined`` if a metric reports that or the response is blank, else ``right`` at or beyond the threshold
+      of the metric (0.5 by default);
     - grounded: ``grounded`` or ``ungrounded`` by the threshold of faithfulness.
 
-    Intervals are Wilson's, of the cell's share of all samples. Largest cells first, those that work last.
+    Intervals are Wilson intervals of the cell's share of all samples. Larger cells come first, cells without a failure
+    last.
 
     >>> from steelyard import evaluate_rag
     >>> sample = {"response": "Rome", "reference": "Paris", "retrieved_ids": ["d2"], "relevance": {"d1": 1}}
@@ -164,7 +165,10 @@ def analyse_failures(report: Report) -> FailureAnalysis:
     answer = _answer(report, samples, by)
     grounded = _grounded(report, by)
     states: list[Key] = [(retrieval(row), answer(row), grounded(row)) for row in range(len(report.ids))]
-    states = [(found, said, UNKNOWN if said == "declined" else rests) for found, said, rests in states]
+    states = [
+        (retrieved, answered, UNKNOWN if answered == "declined" else supported)
+        for retrieved, answered, supported in states
+    ]
     rows: dict[Key, list[int]] = {}
     for row, state in enumerate(states):
         rows.setdefault(state, []).append(row)
@@ -174,7 +178,7 @@ def analyse_failures(report: Report) -> FailureAnalysis:
 
 
 def aligned_samples(report: Report) -> list[Sample | None]:
-    """The sample of each row, None where the report does not hold it."""
+    """The sample of each row; None if the report does not contain it."""
     if [sample.id for sample in report.samples] == report.ids:
         return list(report.samples)
     known = {sample.id: sample for sample in report.samples}
@@ -182,7 +186,7 @@ def aligned_samples(report: Report) -> list[Sample | None]:
 
 
 def read_documents(sample: Sample) -> list[str] | None:
-    """The distinct ids of what the answer was made from, in order; None where ids are not known."""
+    """The distinct ids of the documents that the system read for the answer, in order; None if ids are unknown."""
     if sample.retrieved_ids is None:
         return None
     read = len(sample.retrieved_contexts or ())
@@ -191,7 +195,7 @@ def read_documents(sample: Sample) -> list[str] | None:
 
 
 def relevant_documents(sample: Sample) -> dict[str, float]:
-    """The documents judged relevant (grade above 0) with their grades."""
+    """The documents judged relevant (grade above 0), with their grades."""
     return {doc: grade for doc, grade in (sample.relevance or {}).items() if grade > 0}
 
 
@@ -201,10 +205,16 @@ def _cell(state: Key, rows: list[int], total: int, confidence: float) -> Failure
 
 
 def _remedy(state: Key) -> str:
-    """The remedy of a cell, or of the part of it that is known."""
-    found, said, rests = ("" if word == UNKNOWN else word for word in state)
-    ways: Sequence[Key] = [(found, said, rests), (found, "", ""), ("", said, rests), ("", said, ""), ("", "", rests)]
-    return next((REMEDIES[way] for way in ways if way in REMEDIES), "The metrics of this report do not tell.")
+    """The suggested fix of a cell, or of its known states."""
+    retrieved, answered, supported = ("" if word == UNKNOWN else word for word in state)
+    keys: Sequence[Key] = [
+        (retrieved, answered, supported),
+        (retrieved, "", ""),
+        ("", answered, supported),
+        ("", answered, ""),
+        ("", "", supported),
+    ]
+    return next((REMEDIES[key] for key in keys if key in REMEDIES), "The metrics of this report do not tell.")
 
 
 def _confidence(report: Report) -> float:
@@ -277,7 +287,7 @@ def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]
 
 
 def _declining(report: Report) -> dict[str, tuple[str, ...]]:
-    """The metrics whose evidence tells whether a response declined, with the keys that tell it."""
+    """The metrics whose evidence records whether a response declined, with the keys of the evidence."""
     found = {}
     for label, note in report.notes.items():
         metric = recorded_metric(note.name, note.way)

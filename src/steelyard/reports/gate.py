@@ -1,4 +1,4 @@
-"""The rules that a report must pass, and what the command line makes of them."""
+"""The rules of the quality gate of a report, and the exit code of the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOOD, COULD_NOT_RUN, GATE_SAYS_NO, INCOMPLETE = 0, 1, 2, 3
 
 
 class Rule(Struct, frozen=True):
-    """One rule and its verdict."""
+    """One rule of the gate and its verdict."""
 
     text: str
     found: str
@@ -33,7 +33,7 @@ def rules(
     pass_rates: Mapping[str, float] | None = None,
     max_failed: float = 0.0,
 ) -> list[Rule]:
-    """Every rule with its verdict: thresholds on means, shares of passed samples, failures.
+    """Apply every rule and return its verdict: thresholds on means, shares of passed samples, failures.
 
     A metric without a value passes no threshold. The share of failed samples is failed / (ok + failed).
     """
@@ -53,7 +53,7 @@ def rules(
 
 
 def exit_code(found: list[Rule]) -> int:
-    """0 if all pass; 3 if too much failed, since the other numbers then rest on what is left; else 2."""
+    """0 if all pass; 3 if too many samples failed, since the other numbers then cover only the rest; else 2."""
     missed = {rule.kind for rule in found if not rule.passed}
     return INCOMPLETE if "failed" in missed else GATE_SAYS_NO if missed else GOOD
 

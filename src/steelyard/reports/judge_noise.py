@@ -1,7 +1,7 @@
-"""How much of a score is the judge's mood: equal questions asked several times.
+"""Judge noise: the variation of scores between repeated, equal requests to a judge.
 
-``--repeats N`` keeps every draw of every score. What differs between draws of one sample is noise of the judge; it says
-how far two runs of the very same system drift apart, and so which differences mean nothing.
+``--repeats N`` stores every draw of every score. The differences between draws of one sample are noise of the judge.
+They determine by how much two runs of the same system differ, and so which differences are meaningless.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..stats.power import pass_hat_k
 from .report import Report
 
 MOST = 10
-"""So many flaky samples are listed."""
+"""The maximal number of flaky samples listed."""
 
 
 class Flaky(Struct, frozen=True):
-    """A sample whose draws pass and fail, with all of them; those that are most evenly split come first."""
+    """A sample with passing and failing draws, with all draws; the most evenly split samples come first."""
 
     sample: str
     draws: list[float]
@@ -32,14 +32,14 @@ class Flaky(Struct, frozen=True):
 class Noise(Struct, frozen=True, kw_only=True):
     """The draws of one metric.
 
-    ``within`` is the standard deviation between draws of one sample (pooled over samples), ``share`` the part of the
-    variance of single draws that it makes up: 0 where equal questions get equal answers, 1 where the judge throws dice.
-    ``floor`` is how far the means of two runs of the same system, each with so many draws, lie apart by judge noise
-    alone, exceeded once in 20 times (at 95 %). ``moving`` samples have draws that differ.
+    ``within`` is the standard deviation between draws of one sample (pooled over samples), ``share`` its part of the
+    variance of single draws: 0 if equal requests get equal answers, 1 if all variation is random. ``floor`` is the
+    difference between the means of two runs of the same system, each with this number of draws, that judge noise alone
+    exceeds once in 20 times (at 95 %). ``moving`` is the number of samples with different draws.
 
-    With a threshold: ``flaky`` of the samples pass in some draws and fail in others; ``pass_rate`` is the mean share of
-    passed draws, ``pass_all`` the chance that all of the ``draws`` pass (pass^k with k draws), ``majority`` the share
-    of samples that pass in more than half of their draws.
+    With a threshold: ``flaky`` is the number of samples that pass in some draws and fail in others; ``pass_rate`` is
+    the mean share of passed draws, ``pass_all`` the chance that all of the ``draws`` pass (pass^k with k draws),
+    ``majority`` the share of samples that pass in more than half of their draws.
     """
 
     metric: str
@@ -58,7 +58,7 @@ class Noise(Struct, frozen=True, kw_only=True):
 
 
 def noise(report: Report, *, confidence: float = 0.95) -> dict[str, Noise]:
-    """The noise of every metric that was asked several times; samples with fewer than two draws are left out.
+    """Compute the noise of every metric with repeated draws; samples with fewer than two draws are left out.
 
     >>> from steelyard import evaluate_rag
     >>> from steelyard.models.judge import script
@@ -82,9 +82,9 @@ def noise(report: Report, *, confidence: float = 0.95) -> dict[str, Noise]:
 
 
 def drawn(column: Column) -> dict[int, list[float]]:
-    """The draws of each row that are values, of rows with at least two."""
-    kept = {row: [one for one in draws if one is not None] for row, draws in sorted(column.draws.items())}
-    return {row: draws for row, draws in kept.items() if len(draws) >= 2}
+    """The draws with values, of each row that has at least two."""
+    by_row = {row: [one for one in draws if one is not None] for row, draws in sorted(column.draws.items())}
+    return {row: draws for row, draws in by_row.items() if len(draws) >= 2}
 
 
 def _noise(
@@ -99,7 +99,7 @@ def _noise(
     means = np.array([math.fsum(draws) / len(draws) for draws in rows])
     per_mean = float(np.mean([within / len(draws) for draws in rows]))
     between = max(float(means.var(ddof=1)) - per_mean, 0.0) if len(rows) > 1 else 0.0
-    made = Noise(
+    summary = Noise(
         metric=label,
         draws=max(map(len, rows)),
         n=len(rows),
@@ -109,14 +109,14 @@ def _noise(
         moving=sum(max(draws) - min(draws) > 1e-9 for draws in rows),
     )
     if threshold is None:
-        return made
+        return summary
     verdicts = [[passes(one, threshold, higher_is_better=higher_is_better) for one in draws] for draws in rows]
     k = min(map(len, rows))
     every = [pass_hat_k(sum(one), len(one), k) for one in verdicts]
     split = [at for at, one in enumerate(verdicts) if 0 < sum(one) < len(one)]
     split.sort(key=lambda at: (abs(sum(verdicts[at]) / len(verdicts[at]) - 0.5), at))
     return replace(
-        made,
+        summary,
         threshold=threshold,
         flaky=len(split),
         pass_rate=float(np.mean([sum(one) / len(one) for one in verdicts])),
@@ -127,7 +127,7 @@ def _noise(
 
 
 def spread(rows: Sequence[Sequence[float]]) -> float:
-    """The variance between draws of one row, pooled over rows: squared gaps from each row's mean over their freedom.
+    """The variance between draws of one row, pooled over rows: squared deviations from row means / degrees of freedom.
 
     >>> spread([[0.0, 1.0], [1.0, 1.0]])
     0.25
@@ -144,10 +144,10 @@ def delta_floor(
     *,
     confidence: float = 0.95,
 ) -> float | None:
-    """How large a mean difference over ``pairs`` of rows the judge's noise alone makes; None where no draws tell.
+    """The largest mean difference over ``pairs`` of rows from the judge's noise alone; None without repeated draws.
 
-    ``z * sqrt((variance before / draws + variance after / draws) / n)``, the variances pooled over the pairs. Where one
-    side was drawn once, it is as noisy as the other.
+    ``z * sqrt((variance before / draws + variance after / draws) / n)``, with variances pooled over the pairs. If one
+    side has a single draw, its noise is assumed to equal that of the other.
 
     >>> draws = {row: [0.0, 1.0] for row in range(100)}
     >>> round(delta_floor(draws, draws, [(row, row) for row in range(100)]), 3)

@@ -1,4 +1,4 @@
-"""Several systems on the same data, side by side: each against the first, and who differs from whom."""
+"""Leaderboard of several systems on the same data: deltas to the first, and groups without significant differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Standing(Struct, frozen=True):
 
 
 def leaderboard(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0) -> list[Standing]:
-    """Every metric of every system, metric by metric; the first report is the baseline.
+    """Rank every system on every metric, metric by metric; the first report is the baseline.
 
     p-values are ``paired_test``'s, adjusted by Holm over all metrics and systems (deltas), and over all
     metrics and pairs of systems (letters).
@@ -55,7 +55,7 @@ def leaderboard(reports: Sequence[Report], *, alpha: float = 0.05, seed: int = 0
 
 
 def _names(reports: Sequence[Report]) -> list[str]:
-    """The systems' names; equal ones are told apart by their number."""
+    """The systems' names; equal names get a number."""
     if not reports:
         raise InputError("no reports to compare")
     plain = [one.system or f"system {number}" for number, one in enumerate(reports, 1)]

@@ -1,7 +1,7 @@
-"""One metric under several names: which column a name means, and two reports under one set of names.
+"""Metrics with several names: find the column of a name, and rename the metrics of one report as in another.
 
-The keys of a report are the names as asked for (``P@5``); what the metric is stands in its note (``precision@5``, and
-the way). By that, not by its key, a metric is found again.
+The keys of a report are the requested names (``P@5``); the metric's note holds its canonical name (``precision@5``) and
+its way. Metrics are matched by the note, not by the key.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ T = TypeVar("T")
 
 
 def label_of(report: Report, metric: str) -> str:
-    """The column that a name means: its key in the report, or another name of the same metric, with or without its
-    way. Of two ways the judged one is meant, as when it was asked for. No name means the only column there is.
+    """Find the column of a name: its key in the report, or another name of the same metric, with or without its way.
+
+    A name with a lexical and a judged column means the judged one. An empty name means the only column.
 
     >>> from steelyard import evaluate_rag
     >>> report = evaluate_rag([{"response": "a", "reference": "a"}], metrics=["qa_f1"])
@@ -42,25 +43,25 @@ def label_of(report: Report, metric: str) -> str:
 
 
 def find_label(notes: Mapping[str, MetricNote], metric: str) -> str | None:
-    """The key that a name means, or None."""
+    """Find the key of a name; None if no metric has it."""
     if metric in notes:
         return metric
     judged_first = sorted(notes, key=lambda label: notes[label].way != "judged")
-    folder, of_file, rest = metric.partition(".py:")
-    base = f"{Path(folder).name}.py:{rest}" if of_file else metric
+    folder, in_file, rest = metric.partition(".py:")
+    base = f"{Path(folder).name}.py:{rest}" if in_file else metric
     for label in judged_first:
         note = notes[label]
         if base in {note.name, f"{note.way}.{note.name}", label.partition(".")[2]}:
             return label
-    meant = [] if of_file else _metrics_named(metric)
-    exactly = [label for one in meant for label in judged_first if identity(notes[label]) == (str(one), one.way)]
-    if not exactly and metric.partition(".")[0] not in WAYS:  # measured in a way of its own, as a suite's judge does
-        exactly = [label for one in meant for label in judged_first if notes[label].name == str(one)]
-    return exactly[0] if exactly else None
+    candidates = [] if in_file else _metrics_named(metric)
+    matches = [label for one in candidates for label in judged_first if identity(notes[label]) == (str(one), one.way)]
+    if not matches and metric.partition(".")[0] not in WAYS:  # the way may be unknown here, as with a suite's judge
+        matches = [label for one in candidates for label in judged_first if notes[label].name == str(one)]
+    return matches[0] if matches else None
 
 
 def _metrics_named(text: str) -> list[Metric]:
-    """What a name stands for on the shelf: judged, and otherwise."""
+    """The registered metrics of a name: the judged one, and the default one."""
     found = []
     for way in ("judged", None):
         try:
@@ -71,12 +72,12 @@ def _metrics_named(text: str) -> list[Metric]:
 
 
 def identity(note: MetricNote) -> tuple[str, str]:
-    """What a metric is: its canonical name, with its parameters, and the way it is measured."""
+    """The identity of a metric: its canonical name with parameters, and its way."""
     return note.name, note.way
 
 
 def under_names_of(report: Report, other: Report) -> Report:
-    """Another report with each metric under the name that the first has for it; what the first has not keeps its own.
+    """Rename the metrics of ``other`` as in ``report``; a metric that ``report`` lacks keeps its name.
 
     >>> from steelyard import evaluate_rag
     >>> one, other = (evaluate_rag([{"response": "a", "reference": "a"}], metrics=[name]) for name in ("em", "qa_em"))
@@ -100,7 +101,7 @@ def under_names_of(report: Report, other: Report) -> Report:
 
 
 def _new_names(wanted: Mapping[str, MetricNote], notes: Mapping[str, MetricNote]) -> dict[str, str]:
-    """The new key of every old one: first those that say the same of the same metric, then its namesakes."""
+    """The new key of every old key: first keys that name the same metric in both reports, then other names of it."""
     names = {old: old for old, note in notes.items() if old in wanted and identity(wanted[old]) == identity(note)}
     for old, note in notes.items():
         if old not in names:
@@ -108,7 +109,7 @@ def _new_names(wanted: Mapping[str, MetricNote], notes: Mapping[str, MetricNote]
             if (new := next(free, None)) is not None:
                 names[old] = new
     for old, note in notes.items():
-        if old not in names:  # another metric, or none, has its key in the first report
+        if old not in names:  # in the first report, the key belongs to another metric or to none
             new = old if old not in names.values() else f"{note.way}.{note.name}"
             while new in names.values():
                 new += " (before)"

@@ -1,11 +1,10 @@
-"""What a report says of where its numbers come from: the metrics, the data, the versions, the run."""
+"""Provenance of a report's numbers: the metrics, the data, the versions, the run."""
 
 from __future__ import annotations
 
 import platform
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -13,15 +12,9 @@ from msgspec import Struct
 
 from ..core.records import COMMAND, Json, Way
 
-if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
-    pass
-
 
 class MetricNote(Struct, frozen=True, omit_defaults=True):
-    """What a report says of a metric: enough to know the formula and to refuse a wrong comparison."""
+    """The note of a report on a metric: identifies the formula, and allows to refuse an invalid comparison."""
 
     name: str
     way: Way
@@ -35,7 +28,7 @@ class MetricNote(Struct, frozen=True, omit_defaults=True):
 
 
 class DatasetNote(Struct, frozen=True, omit_defaults=True):
-    """Which data was weighed."""
+    """The dataset that was scored."""
 
     name: str = ""
     version: str | None = None
@@ -43,19 +36,19 @@ class DatasetNote(Struct, frozen=True, omit_defaults=True):
 
 
 def versions() -> dict[str, str]:
-    """The versions that a number may depend on."""
+    """The versions that may affect a number."""
     from ..core.version import VERSION
 
     return {"steelyard": VERSION, "python": platform.python_version(), "numpy": np.__version__}
 
 
 def stamp(started: float) -> dict[str, Json]:
-    """When a run started, how long it took, and the command that asked for it, where one did."""
-    told: dict[str, Json] = {
+    """The start and the duration of a run, and its command, if it was started by one."""
+    facts: dict[str, Json] = {
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(time.time() - started, 3),
     }
-    return {**told, "command": COMMAND.get()} if COMMAND.get() else told
+    return {**facts, "command": COMMAND.get()} if COMMAND.get() else facts
 
 
 def digest_json(value: object) -> str:

@@ -1,8 +1,8 @@
-"""All that a later reader needs to trust a number or to compare it.
+"""The report of an evaluation (``Report``): estimates, scores, evidence and provenance.
 
-A report is columnar: ids, and per metric a column of scores with reasons, evidence and usage. It saves as strict
-JSON in one file and loads back equal. Times, cached counts and durations stand in one ``run`` block; everything
-else of two equal runs is the same to the byte.
+A report is columnar: ids, and per metric a column of scores with reasons, evidence and usage. It is saved as strict
+JSON in one file and loads back equal. Times, cached counts and durations are in one ``run`` block; everything else is
+equal to the byte between two equal runs.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ class Report(Printable):
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        """Pooled value by metric, under the names asked for; None where nothing was scored."""
+        """The pooled value of each metric, under the requested names; None if nothing was scored."""
         return {label: one.value for label, one in self.estimates.items()}
 
     @property
     def coverage(self) -> dict[str, int]:
-        """How many samples each metric's value rests on."""
+        """The number of scored samples of each metric."""
         return {label: one.n for label, one in self.estimates.items()}
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are, scored or not."""
+        """The number of samples, scored or not."""
         return len(self.ids)
 
     @property
     def n_queries(self) -> int:
-        """How many queries have at least one score."""
+        """The number of queries with at least one score."""
         scored = np.zeros(len(self.ids), dtype=bool)
         for column in self.columns.values():
             scored |= ~np.isnan(column.values)
@@ -80,7 +80,7 @@ class Report(Printable):
 
     @property
     def per_query(self) -> dict[str, dict[str, float | None]]:
-        """The same as ``per_sample``, by its name in retrieval."""
+        """The same as ``per_sample``, under the name used in retrieval."""
         return self.per_sample
 
     @property
@@ -90,11 +90,11 @@ class Report(Printable):
 
     @property
     def primary(self) -> float | None:
-        """The pooled ndcg@10; None if it was not asked for."""
+        """The pooled ndcg@10; None if it was not requested."""
         return self.primary_at(10)
 
     def primary_at(self, k: int) -> float | None:
-        """The pooled ndcg@k; None if it was not asked for."""
+        """The pooled ndcg@k; None if it was not requested."""
         return next(
             (self.estimates[label].value for label, note in self.notes.items() if note.name == f"ndcg@{k}"), None
         )
@@ -130,7 +130,7 @@ class Report(Printable):
 
     @property
     def fingerprint(self) -> dict[str, Json]:
-        """What must be equal for two reports to be compared; a price changes nothing that was measured."""
+        """The settings that two reports must share to be compared; prices are not part of it."""
         from ..models.embedder import embedder_settings
         from ..models.judge import judge_settings
 
@@ -142,7 +142,7 @@ class Report(Printable):
         }
 
     def __eq__(self, other: object) -> bool:
-        """Equal to the byte, as saved."""
+        """Whether the saved bytes are equal."""
         return isinstance(other, Report) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]
@@ -163,15 +163,15 @@ class Report(Printable):
         return self.rendered("page")
 
     def to_polars(self) -> pl.DataFrame:
-        """One row per sample, one column per metric; null where there is no score."""
+        """A polars data frame: one row per sample, one column per metric; null without a score."""
         import polars as pl
 
         return pl.DataFrame({"id": self.ids, **{label: _plain(column) for label, column in self.columns.items()}})
 
     def to_mlflow(self, *, run_name: str | None = None, experiment: str | None = None) -> str:
-        """Log numbers, parameters and the report itself to MLflow (extra ``mlflow``); the id of the run.
+        """Log numbers, parameters and the report itself to MLflow (extra ``mlflow``), and return the id of the run.
 
-        MLFLOW_TRACKING_URI says where: a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder.
+        MLFLOW_TRACKING_URI names a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder.
         """
         return self.rendered("mlflow", run_name=run_name, experiment=experiment)
 
@@ -184,8 +184,8 @@ class Report(Printable):
     def save(self, path: str | PathLike[str], *, shape: str = "steelyard") -> None:
         """Write the report as JSON. ``shape="recall"`` writes the plain shape of means and per-query metrics.
 
-        A path that ends in ``/``, or a folder that is there, gets ``report.json``, ``report.md`` and ``report.html``,
-        as ``--out`` writes them; of another shape the JSON alone.
+        For a path that ends in ``/``, or an existing folder, ``report.json``, ``report.md`` and ``report.html`` are
+        written, like by ``--out``; in another shape, only the JSON.
         """
         from .serialize import encode, encode_plain
 
@@ -204,7 +204,7 @@ class Report(Printable):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
-        """Read a saved report of either shape, or the folder that holds it; InputError names what is wrong with it."""
+        """Read a saved report of either shape, or the folder that contains it; InputError describes an invalid file."""
         from .serialize import decode
 
         if Path(path).is_dir():
@@ -222,4 +222,4 @@ def _plain(column: Column) -> list[float | None]:
 
 RetrievalEvalReport = Report
 RagEvalReport = Report
-"""The same class under the names that say what was weighed."""
+"""The same class under names for retrieval and RAG evaluation."""

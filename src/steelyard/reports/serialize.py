@@ -1,4 +1,4 @@
-"""Reports as JSON: our own columnar shape, and the plain shape of means and per-query metrics.
+"""Read and write reports as JSON: in the columnar shape, and in the plain shape of means and per-query metrics.
 
 The plain shape is ``{dataset, k, num_queries, mean_precision, mean_recall, mean_mrr, mean_ndcg, …, per_query}``; its
 keys are read without regard to case.
@@ -21,7 +21,7 @@ from ..core.records import Estimate, Json, Sample, Usage
 from ..core.validation import validation_problem
 from ..stats.pooling import Column, estimate
 from .provenance import FORMAT, DatasetNote, MetricNote
-from .validate import MOST, check_ids, check_report, kept_note
+from .validate import MOST, check_ids, check_report, saved_note
 
 if TYPE_CHECKING:
     from .report import Report
@@ -61,14 +61,15 @@ class _Saved(Struct, omit_defaults=True):
 
 
 class _SavedUsage(Struct):
-    """What a run paid, as a whole and cell by cell."""
+    """The usage of a run, in total and by cell."""
 
     usage: Usage = field(default_factory=Usage)
     cells: dict[str, dict[int, Usage]] = field(default_factory=dict)
 
 
 def encode(report: Report) -> bytes:
-    """Our own shape. What differs between equal runs (usage, seconds, command) stands in the ``run`` block."""
+    """Encode a report in the columnar shape. Values that differ between equal runs (usage, seconds, command) are in the
+    ``run`` block."""
     run: dict[str, object] = dict(report.run)
     cells = {label: _by_row(column.usage) for label, column in report.columns.items() if column.usage}
     if cells or report.usage != Usage():
@@ -82,7 +83,7 @@ def encode(report: Report) -> bytes:
         dataset=report.dataset,
         ids=report.ids,
         metrics={
-            label: kept_note(note, report.columns.get(label), report.estimates.get(label))
+            label: saved_note(note, report.columns.get(label), report.estimates.get(label))
             for label, note in report.notes.items()
         },
         estimates=report.estimates,
@@ -106,7 +107,7 @@ def _by_row(rows: dict[int, T]) -> dict[int, T]:
 
 
 def _without_seconds(cells: dict[str, dict[int, Usage]]) -> dict[str, dict[int, Usage]]:
-    """Usages of cells for the file, where many are equal but for their time."""
+    """The usage of each cell without its seconds, so that many are equal in the file."""
     return {label: {row: replace(one, seconds=0.0) for row, one in rows.items()} for label, rows in cells.items()}
 
 
@@ -123,7 +124,7 @@ def _saved(column: Column) -> _Column:
 
 
 def decode(kind: type[R], data: bytes, *, path: str | PathLike[str] | None = None) -> R:
-    """A report (of class ``kind``) of either shape from its bytes; InputError says what is wrong with them."""
+    """Decode a report (of class ``kind``) of either shape from its bytes; InputError describes invalid content."""
     try:
         plain = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -189,7 +190,7 @@ _MEANS = {**{key: f"mean_{key}" for key in _PLAIN}, "faithfulness": "mean_faithf
 
 
 def encode_plain(report: Report) -> bytes:
-    """The plain shape: means, and per query the metrics at k, the answer and its quality."""
+    """Encode a report in the plain shape: means, and per query the metrics at k, the answer and its quality."""
     k = report.k_values[0] if report.k_values else 10
     labels = {key: _label(report, name.format(k=k)) for key, name in {**_PLAIN, **_QUALITY}.items()}
     by_id = {sample.id: sample for sample in report.samples}
@@ -298,7 +299,7 @@ def _count(value: object, path: str | PathLike[str] | None) -> int:
 
 
 def _folded(mapping: object) -> dict[str, object]:
-    """Keys without regard to case and underscores: ``num_queries`` and ``NumQueries`` are the same."""
+    """The mapping with keys lower-cased and without underscores: ``num_queries`` and ``NumQueries`` are equal."""
     if not isinstance(mapping, Mapping):
         return {}
     return {str(key).lower().replace("_", ""): value for key, value in mapping.items()}

@@ -1,4 +1,4 @@
-"""Reports kept from run to run: one file each, named by content, and an append-only index for the trend."""
+"""Store of reports: one file each, named by its content, and an append-only index for the trend."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .report import Report
 
 DEFAULT = ".steelyard/runs"
 LAST = 20
-"""So many runs make a trend."""
+"""The maximal number of runs in a trend."""
 
 
 class StoredReport(Struct, frozen=True, omit_defaults=True):
-    """One line of the index: which report, when, of what, and its estimates."""
+    """One line of the index: a report's digest, start, system, tag, dataset and estimates."""
 
     digest: str
     started: str
@@ -31,7 +31,7 @@ class StoredReport(Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """When, which system and under which tag, in one line."""
+        """The start, the system and the tag, in one line."""
         return " · ".join(filter(None, (self.started[:16].replace("T", " "), self.system, self.tag)))
 
 
@@ -56,7 +56,7 @@ class Store:
         return self.folder / "index.jsonl"
 
     def keep(self, report: Report, *, tag: str = "") -> Path:
-        """Write a report and its line of the index; the path written."""
+        """Write a report and its line of the index, and return the path of the report."""
         content = report.to_json()
         digest = blake2b(content, digest_size=8).hexdigest()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ class Store:
         return path
 
     def lines(self) -> list[StoredReport]:
-        """The index, oldest first. A last line that was cut off by a kill is left out."""
+        """Read the index, oldest line first. A last line that was cut off by a kill is left out."""
         if not self.index.is_file():
             return []
         decoder, found = msgspec.json.Decoder(StoredReport), []
@@ -95,21 +95,21 @@ class Store:
         return found
 
     def trend(self, report: Report) -> dict[str, list[tuple[str, Estimate]]]:
-        """What kept runs on the same data found, by metric of the report: their names and estimates, oldest first.
+        """The names and estimates of stored runs on the same data, by metric of the report, oldest first.
 
-        Metrics that fewer than two kept runs have are left out; of many runs the last twenty are there.
+        Metrics with fewer than two stored runs are left out; at most the last twenty runs are returned.
         """
         same = [line for line in self.lines() if report.dataset.digest and line.dataset == report.dataset.digest]
         found = {}
         for label in report.estimates:
-            kept = [(line.name, line.estimates[label]) for line in same if label in line.estimates]
-            runs = [(name, one) for name, one in kept if one.way == report.estimates[label].way]
+            stored = [(line.name, line.estimates[label]) for line in same if label in line.estimates]
+            runs = [(name, one) for name, one in stored if one.way == report.estimates[label].way]
             if len(runs) > 1:
                 found[label] = runs[-LAST:]
         return found
 
     def find(self, name: str) -> Report:
-        """The report of ``latest``, ``latest:TAG``, or a digest or its beginning."""
+        """Load the report named by ``latest``, ``latest:TAG``, or a digest or its beginning."""
         lines = self.lines()
         word, _, tag = name.partition(":")
         if not lines:
@@ -133,7 +133,7 @@ class Store:
 
 
 def report_at(place: str | PathLike[str], *, store: str | PathLike[str] = DEFAULT) -> Report:
-    """A report by its file, its folder, or its name in a store (``latest:main``)."""
+    """Load a report by its file, its folder, or its name in a store (``latest:main``)."""
     path = Path(place)
     if not fspath(place).strip():
         raise InputError("expected a report's file, folder or name (latest:main), found an empty name")

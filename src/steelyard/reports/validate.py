@@ -1,7 +1,7 @@
-"""Whether the pieces of a report fit together: checked once, when it is read.
+"""Check that the parts of a report are consistent, once, when it is read.
 
-Rules of this file: an error names the field as ``$.columns.token_f1.values``; a report that was written here always
-passes; checks are over whole columns, for reports are large.
+Rules of this file: an error names the field as ``$.columns.token_f1.values``; a report written by Steelyard always
+passes; checks cover whole columns at once, since reports are large.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 BY_ROW = ("undefined", "failed", "evidence", "parts", "requests", "usage", "draws")
 MOST = 2**53
-"""More than anything can be counted."""
-_WITHIN = 1e-9  # what a sum of floats may be beyond an end of its range
+"""The upper limit of a count."""
+_WITHIN = 1e-9  # the rounding tolerance at the ends of a range
 _BOUNDED = ("mean", "geometric", "quantile")
 
 
 def check_report(report: Report, path: str | PathLike[str] | None) -> None:
-    """InputError where ids repeat, lengths differ, a number is out of its range, or something has no counterpart.
+    """Raise InputError if ids repeat, lengths differ, a number is out of range, or an entry has no counterpart.
 
-    The cells of a part of a job have neither samples, notes nor estimates, and need none.
+    The report of a part of a job has no samples, notes or estimates, and needs none.
     """
     check_ids(report.ids, path, "$.ids")
     if report.samples and [sample.id for sample in report.samples] != report.ids:
@@ -57,7 +57,7 @@ def check_report(report: Report, path: str | PathLike[str] | None) -> None:
 
 
 def check_ids(ids: Sequence[str], path: str | PathLike[str] | None, field: str) -> None:
-    """InputError where an id is there twice."""
+    """Raise InputError if an id is repeated."""
     if len(set(ids)) == len(ids):
         return
     seen: set[str] = set()
@@ -70,7 +70,7 @@ def check_ids(ids: Sequence[str], path: str | PathLike[str] | None, field: str) 
 def check_column(
     column: Column, rows: int, bounds: tuple[float, float] | None, path: str | PathLike[str] | None, field: str
 ) -> None:
-    """InputError where a column is of another length, has cells in no row, or values out of bounds."""
+    """Raise InputError if a column has another length, cells outside its rows, or values out of bounds."""
     if len(column.values) != rows:
         _fail(
             f"expected {pluralize(rows, 'value')}, one for each id, found {len(column.values)}", path, f"{field}.values"
@@ -87,7 +87,7 @@ def check_column(
 
 
 def _check_reasons(column: Column, path: str | PathLike[str] | None, field: str) -> None:
-    """InputError where a cell is neither scored, undefined nor failed."""
+    """Raise InputError if a cell is neither scored, undefined nor failed."""
     unscored = set(np.flatnonzero(np.isnan(column.values)).tolist())
     both = column.undefined.keys() & column.failed.keys()
     if odd := both or unscored ^ (column.undefined.keys() | column.failed.keys()):
@@ -95,7 +95,7 @@ def _check_reasons(column: Column, path: str | PathLike[str] | None, field: str)
 
 
 def beyond(values: FloatArray, bounds: tuple[float, float] | None) -> float | None:
-    """The first value that is infinite or out of bounds.
+    """The first value that is infinite or out of bounds; None if there is none.
 
     >>> beyond(np.array([0.5, np.nan, 7.0]), (0.0, 1.0)), beyond(np.array([0.5, np.nan, 7.0]), None)
     (7.0, None)
@@ -105,16 +105,16 @@ def beyond(values: FloatArray, bounds: tuple[float, float] | None) -> float | No
     return float(values[odd[0]]) if len(odd) else None
 
 
-def kept_note(note: MetricNote, column: Column | None, estimate: Estimate | None) -> MetricNote:
-    """A note as it is saved: of a rule that does not keep to its own bounds, none are told."""
+def saved_note(note: MetricNote, column: Column | None, estimate: Estimate | None) -> MetricNote:
+    """The note of a metric for the file, without bounds if values of the metric are outside them."""
     values = np.empty(0) if column is None else column.values[np.isfinite(column.values)]
     pooled = None if estimate is None else _pooled(estimate)
-    told = values if pooled is None else np.append(values, pooled)
-    return note if note.bounds is None or beyond(told, note.bounds) is None else replace(note, bounds=None)
+    reported = values if pooled is None else np.append(values, pooled)
+    return note if note.bounds is None or beyond(reported, note.bounds) is None else replace(note, bounds=None)
 
 
 def _pooled(one: Estimate) -> float | None:
-    """The value of an estimate that lies within the bounds of its metric: one of a total need not."""
+    """The value of an estimate that must be within the bounds of its metric; None for a total, for example."""
     return one.value if one.pool.partition("(")[0] in _BOUNDED else None
 
 
