@@ -46,7 +46,7 @@ class CellTrace:
         """Lower the priority of the cell: its rule received its replies and continues."""
         self.rank += self._step
 
-    def asked(self, keys: Iterable[str], flags: Iterable[str] = ()) -> None:
+    def add_requests(self, keys: Iterable[str], flags: Iterable[str] = ()) -> None:
         """Record the ledger keys of a request, in order."""
         self.requests.extend(keys)
         self.flags.update(dict.fromkeys(flags))
@@ -66,7 +66,7 @@ class CellTrace:
 
     def add(self, other: CellTrace) -> None:
         """Add the record of one of several concurrent requests."""
-        self.asked(other.requests, other.flags)
+        self.add_requests(other.requests, other.flags)
         self.calls += other.calls
         self.cached += other.cached
         self.prompt_tokens += other.prompt_tokens

@@ -68,7 +68,7 @@ class EmbeddingClient:
         """Get one vector per text, in the order of the texts; raises AskFailed or BadReply."""
         texts = [replace_surrogates(text) for text in embed.texts]
         keys = [self.key(text) for text in texts]
-        trace.asked(keys)
+        trace.add_requests(keys)
         found = [self._vector(text, key, trace) for text, key in zip(texts, keys, strict=True)]
         trace.cached += not any(isinstance(one, asyncio.Future) for one in found)
         vectors = [one if not isinstance(one, asyncio.Future) else await one for one in found]

@@ -60,8 +60,8 @@ class EndpointReply(Struct, frozen=True):
 
 
 class CallError(Struct, frozen=True):
-    """Why a call failed. ``pause`` is the seconds that the endpoint asked to wait; ``again`` is true where a retry may
-    help; ``away`` is true where no endpoint answered at the address."""
+    """The failure of a call. ``pause`` is the wait in seconds that the endpoint requested; ``again`` is true if a retry
+    may help; ``away`` is true if no endpoint answered at the address."""
 
     kind: str
     message: str
@@ -104,14 +104,14 @@ class Endpoint:
         """The body without refused parameters, or with their newer names."""
         if not self.refused:
             return dict(body)
-        kept = {}
+        sent = {}
         for name, value in body.items():
             now: str | None = name
             while now is not None and now in self.refused:
                 now = self.refused[now]
             if now is not None and not (name == "top_logprobs" and "logprobs" in self.refused):
-                kept[now] = value
-        return kept
+                sent[now] = value
+        return sent
 
     async def post(self, path: str, build: Build, *, rank: int = 0, seed: str = "") -> EndpointReply:
         """Call until an answer is successful; raises AskFailed. ``build`` makes a new body for every call."""

@@ -96,9 +96,9 @@ class JudgeClient:
         else:
             found = await self._first(ask, prompt, key, trace)
         if isinstance(found, TypedReply):
-            trace.asked(found.keys, ask.flags)
+            trace.add_requests(found.keys, ask.flags)
             return found.reply
-        trace.asked([key], ask.flags)
+        trace.add_requests([key], ask.flags)
         raise copy_error(found)
 
     def key(self, ask: Ask, prompt: str, repeat: int) -> str:

@@ -57,7 +57,7 @@ class Segments:
         self.vectors: dict[str, array[float]] = {}
         self._unusable: dict[str, list[Unusable]] = {}
         for line in read_segments(folder, place):
-            self._take(line)
+            self._index(line)
         self._unclaimed = set(self.replies)
         self._file: IO[bytes] | None = None
         self._every, self._many = every, many
@@ -84,13 +84,13 @@ class Segments:
     def add(self, row: Entry | Unusable) -> None:
         """Store a reply."""
         stamped = structs.replace(row, at=time.time())
-        self._keep([_Line(reply=stamped) if isinstance(stamped, Entry) else _Line(unusable=stamped)])
+        self._write([_Line(reply=stamped) if isinstance(stamped, Entry) else _Line(unusable=stamped)])
 
     def add_vectors(self, vectors: Iterable[tuple[str, Sequence[float]]]) -> None:
         """Store embeddings under their keys, in single precision."""
         now = time.time()
-        kept = [(key, array("f", vector).tobytes()) for key, vector in vectors]
-        self._keep([_Line(vector=_Vector(key, b64encode(numbers).decode(), now)) for key, numbers in kept])
+        packed = [(key, array("f", vector).tobytes()) for key, vector in vectors]
+        self._write([_Line(vector=_Vector(key, b64encode(numbers).decode(), now)) for key, numbers in packed])
 
     def claimed(self, keys: Iterable[str]) -> list[Entry]:
         """The replies under some keys that an earlier attempt paid for and that were not claimed before."""
@@ -117,7 +117,7 @@ class Segments:
             self._file.close()
             self._file = None
 
-    def _take(self, line: _Line) -> None:
+    def _index(self, line: _Line) -> None:
         if line.reply is not None:
             self.replies.setdefault(line.reply.key, line.reply)
         if line.vector is not None:
@@ -125,11 +125,11 @@ class Segments:
         if line.unusable is not None:
             self._unusable.setdefault(line.unusable.key, []).append(line.unusable)
 
-    def _keep(self, lines: Sequence[_Line]) -> None:
+    def _write(self, lines: Sequence[_Line]) -> None:
         if self._broken is not None:
             raise self._broken
         for line in lines:
-            self._take(line)
+            self._index(line)
         content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         if self._file is None and self._sender is None:
             self._file = self.folder.open_append(f"{self.place}/{self.attempt}.jsonl")
@@ -188,13 +188,13 @@ def compact(folder: Folder, place: str) -> None:
     if len(names) < 2:
         return
     seen: set[str] = set()
-    kept = []
+    lines = []
     for line in read_segments(folder, place):
         key = None if (row := line.reply or line.vector) is None else row.key
         if key is None or key not in seen:
-            kept.append(msgspec.json.encode(line) + b"\n")
+            lines.append(msgspec.json.encode(line) + b"\n")
         if key is not None:
             seen.add(key)
-    folder.write(f"{place}/{uuid4().hex}.jsonl", b"".join(kept))
+    folder.write(f"{place}/{uuid4().hex}.jsonl", b"".join(lines))
     for name in names:
         folder.remove(f"{place}/{name}")

@@ -88,7 +88,7 @@ def citation_recall(sample: Sample) -> Flow:
     needs=("response", "retrieved_contexts"),
     revision=1,
     source=ALCE,
-    hint="look at the prompt of the generator: it cites passages that do not support what is said",
+    hint="look at the prompt of the generator: it cites passages that do not support the statement",
 )
 def citation_precision(sample: Sample) -> Flow:
     """``citations that support their statement / citations``, in [0, 1].

@@ -214,7 +214,7 @@ def claim_recall(sample: Sample, *, passages: Passages = "together") -> Flow:
     needs=("response", "reference", "retrieved_contexts"),
     revision=1,
     source=RAGCHECKER,
-    hint="look at generation: the facts were retrieved, and the answer leaves them out",
+    hint="look at generation: the facts were retrieved, but the answer omits them",
     claims_of="reference",
 )
 def context_utilization(sample: Sample, *, passages: Passages = "together") -> Flow:
@@ -257,7 +257,7 @@ def hallucination(sample: Sample, *, passages: Passages = "together") -> Flow:
     revision=1,
     source=RAGCHECKER,
     higher_is_better=False,
-    hint="look at retrieval: the model knows these facts, and the passages do not hold them",
+    hint="look at retrieval: the model knows these facts, but the passages lack them",
 )
 def self_knowledge(sample: Sample, *, passages: Passages = "together") -> Flow:
     """``response claims that the reference supports and the contexts do not / response claims``, in [0, 1].

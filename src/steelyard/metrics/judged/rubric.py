@@ -43,7 +43,7 @@ _SHOWN = {"user_input": "question", "reference": "reference", "retrieved_context
 _SCALE = re.compile(r"\s*(-?\d{1,6})\s*(?:-|–|to|\.\.)\s*(-?\d{1,6})\s*")
 
 
-class Rating(Struct):
+class ScaleRating(Struct):
     """A reason, then a rating on the declared scale."""
 
     reason: str
@@ -51,10 +51,10 @@ class Rating(Struct):
 
 
 @lru_cache(maxsize=64)
-def rating_shape(low: int, high: int) -> type[Rating]:
-    """``Rating`` limited to the scale."""
+def rating_shape(low: int, high: int) -> type[ScaleRating]:
+    """``ScaleRating`` limited to the scale."""
     on_scale = [("rating", Annotated[int, Meta(ge=low, le=high)])]
-    return msgspec.defstruct("Rating", on_scale, bases=(Rating,))  # type: ignore[return-value]
+    return msgspec.defstruct("ScaleRating", on_scale, bases=(ScaleRating,))  # type: ignore[return-value]
 
 
 def rating_prompt(criteria: str, low: int, high: int, levels: str = "") -> Prompt:

@@ -117,7 +117,7 @@ def _reduced(
     needs=NEEDS_GROUNDS,
     revision=1,
     source="Steelyard; labels of BEGIN, Q2, WiCE, SummEdits and a set of claims with web passages",
-    hint="look at generation: the answers say things that the passages do not",
+    hint="look at generation: the passages do not support the answers",
     stage="grounding",
     stage_rank=30,
 )
