@@ -142,7 +142,7 @@ def test_what_parts_cannot_judge_is_told(tmp_path: Path, capsys: pytest.CaptureF
     faulty.write_text("q1 Q0 d1 0 high system\nq2 Q0 d1 0 1 system\n")
     for path, words in (
         (run, "the lines of a query are not adjacent"),
-        (packed, "unpack it first"),
+        (packed, "decompress it first"),
         (faulty, "it has unexpected lines"),
     ):
         assert invoke(["rank", str(qrels), str(path), "--job", str(tmp_path / path.stem), "--buckets", "3"]) == 1
@@ -154,10 +154,10 @@ def test_what_parts_cannot_judge_is_told(tmp_path: Path, capsys: pytest.CaptureF
     [
         (b'{"run_id": "r"', "not the results of a part"),
         (b"\xff", "not the results of a part"),
-        ({"rows": [10**6], "ranks": [1]}, "$.rows: they do not fit the judgements"),
-        ({"rows": [0, 1], "ranks": [1]}, "$.rows: they do not fit the judgements"),
-        ({"queries": [-1], "retrieved": [1]}, "$.queries: they do not fit the judgements"),
-        ({"tied": [10**6]}, "$.tied: they do not fit the judgements"),
+        ({"rows": [10**6], "ranks": [1]}, "$.rows: they do not match the qrels"),
+        ({"rows": [0, 1], "ranks": [1]}, "$.rows: they do not match the qrels"),
+        ({"queries": [-1], "retrieved": [1]}, "$.queries: they do not match the qrels"),
+        ({"tied": [10**6]}, "$.tied: they do not match the qrels"),
     ],
 )
 def test_damaged_results_are_not_merged(
