@@ -1,4 +1,4 @@
-"""Steelyard weighs retrieval and RAG systems: exact rankings, answers, LLM judges, intervals and gates.
+"""Steelyard evaluates retrieval and RAG systems: exact rankings, answers, LLM judges, intervals and gates.
 
 >>> import steelyard
 >>> steelyard.exact_match("Paris!", "paris")

@@ -51,9 +51,7 @@ def test_verdict_and_blockers_in_words() -> None:
     """A regression, a pass, and what may not be compared at all."""
     before, after = reports()
     assert sentence(found()).startswith("Does not pass: faithfulness falls from 0.")
-    assert sentence(compare(before, before)) == (
-        "Passes: nothing is worse, and nothing better, by more than the tolerance."
-    )
+    assert sentence(compare(before, before)) == ("Passes: no change beyond the tolerance.")
     assert sentence(compare(before, after)).startswith("Passes: faithfulness rises from 0.")
     other = made(60, failed=0.0)
     other.judge = "openai:another"

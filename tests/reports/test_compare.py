@@ -269,8 +269,8 @@ def test_keys_that_changed_hands() -> None:
     ]
     other = named({"g": [0.2] * 8}, {"g": ("b", "lexical")})
     assert compare(other, after).blockers[:2] == [
-        "g measured another way: name 'a' before, 'b' now",
-        "g measured another way: way 'judged' before, 'lexical' now",
+        "g differs in name: 'a' before, 'b' now",
+        "g differs in way: 'judged' before, 'lexical' now",
     ]
 
 

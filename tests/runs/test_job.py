@@ -186,7 +186,7 @@ def test_a_job_is_of_one_configuration(serve: Serve, tmp_path: Path) -> None:
     assert Manifest.at(job).settings.confidence == 0.9
     with pytest.raises(InputError, match="job incomplete, 2 of 2 parts to do: 00000, 00001"):
         merge(job)
-    with pytest.raises(InputError, match="there is no job here"):
+    with pytest.raises(InputError, match="no job in this folder"):
         merge(folder_at(str(tmp_path / "nowhere")))
 
 

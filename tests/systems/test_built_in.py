@@ -169,7 +169,7 @@ def test_an_empty_corpus_is_an_error() -> None:
     ("make", "words"),
     [
         (lambda: BM25(["a text"]), "a corpus is texts by id, not list"),
-        (lambda: BM25({"d1": 5}), "document 'd1' is no text but int"),
+        (lambda: BM25({"d1": 5}), "document 'd1' is not a text but int"),
         (lambda: Hybrid(BM25({"d1": "word"})), "a hybrid needs a list of retrievers, not BM25"),
     ],
 )

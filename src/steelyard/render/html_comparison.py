@@ -125,8 +125,8 @@ def sentence(comparison: Comparison) -> str:
     if comparison.regressions:
         return f"Does not pass: {_moved(comparison.regressions, comparison.alpha)}."
     if comparison.improvements:
-        return f"Passes: {_moved(comparison.improvements, comparison.alpha)}; nothing is worse by more than allowed."
-    return "Passes: nothing is worse, and nothing better, by more than the tolerance."
+        return f"Passes: {_moved(comparison.improvements, comparison.alpha)}; no regression beyond the tolerance."
+    return "Passes: no change beyond the tolerance."
 
 
 def _moved(moved: Sequence[MetricDelta], alpha: float) -> str:

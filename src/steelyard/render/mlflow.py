@@ -29,7 +29,7 @@ def log(report: Report, *, run_name: str | None = None, experiment: str | None =
 
     An active run takes it; else a run is made and ended. Every metric gives its value and ``.low``, ``.high``, ``.n``,
     ``.undefined``, ``.failed`` and ``.pass_rate``, as far as there are any; ``ndcg@10`` is called ``ndcg_at_10``, since
-    MLflow takes no other signs. Parameters say what was weighed and how; ``report.json``, ``.md`` and ``.html`` are
+    MLflow accepts no other characters. Parameters describe system, data and policy; ``report.json``, ``.md`` and ``.html`` are
     the artifacts. Raises MissingExtra without MLflow, InputError where the tracking server cannot be used: the
     environment variable MLFLOW_TRACKING_URI, or ``mlflow.set_tracking_uri``, names it. ``mlflow-skinny`` keeps no runs
     in a database, which is MLflow's default: a server will do, or with MLFLOW_ALLOW_FILE_STORE=true a folder
@@ -91,7 +91,7 @@ def numbers(estimates: Mapping[str, Estimate]) -> dict[str, float]:
 
 
 def parameters(report: Report) -> dict[str, str]:
-    """What was weighed and how: system, data, judge, embedder, policy, versions, and a digest of what must be equal for
+    """Parameters of the run: system, data, judge, embedder, policy, versions, and a digest of what must be equal for
     two reports to be compared."""
     found = {
         "system": report.system,

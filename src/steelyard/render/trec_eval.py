@@ -60,7 +60,7 @@ def _requested(requests: Iterable[str]) -> list[str | Metric]:
             is_text = name.partition("(")[0] in measure_names.TEXT_MEASURES
             one = name if is_text else get_metric(name, way="ranking")
             if isinstance(one, Metric) and one.kind != "ranking":
-                raise InputError(f"{request} is no ranking metric")
+                raise InputError(f"{request} is not a ranking metric")
             found[str(one)] = one
     return sorted(found.values(), key=lambda one: measure_names.position(*_parts(one)))
 

@@ -56,7 +56,7 @@ def blockers(current: Report, baseline: Report, labels: Sequence[str], max_faile
 
 def _another_metric(label: str, before: MetricNote, now: MetricNote) -> list[str]:
     return [
-        f"{label} measured another way: {what} {was!r} before, {is_!r} now"
+        f"{label} differs in {what}: {was!r} before, {is_!r} now"
         for what, was, is_ in (
             ("name", before.name, now.name),
             ("way", before.way, now.way),

@@ -49,7 +49,7 @@ class Manifest(Struct, frozen=True):
         """The manifest in the folder of a job."""
         content = folder.read("manifest.json")
         if content is None:
-            raise InputError("there is no job here: plan one with steelyard run CONFIG --job", path=folder.name)
+            raise InputError("no job in this folder: plan one with steelyard run CONFIG --job", path=folder.name)
         try:
             manifest = msgspec.json.decode(content, type=Manifest)
         except msgspec.DecodeError as error:

@@ -31,7 +31,7 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
 def _unit(vector: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     numbers = np.asarray(vector, dtype=np.float64)
     if not np.isfinite(numbers).all():
-        raise BadReply("embedding", "a vector holds a number that is not finite")
+        raise BadReply("embedding", "a vector has a number that is not finite")
     largest = float(np.abs(numbers).max(initial=0.0))
     if largest == 0.0:
         raise BadReply("embedding", "a zero vector has no direction")

@@ -74,7 +74,7 @@ class ChunkedCorpus:
         if not corpus:
             raise InputError("the corpus is empty")
         if (invalid := next((key for key, text in corpus.items() if not isinstance(text, str)), None)) is not None:
-            raise WrongType(f"document {invalid!r} is no text but {type(corpus[invalid]).__name__}")
+            raise WrongType(f"document {invalid!r} is not a text but {type(corpus[invalid]).__name__}")
         self.chunked, self._texts = size is not None, corpus
         self.chunks: list[Chunk] = []
         for doc, text in corpus.items():

@@ -105,7 +105,7 @@ def embed_all(
         raise BadReply("embedding", "vectors of several lengths from one embedder")
     matrix: Matrix = np.array(rows, dtype=np.float32).reshape(len(rows), -1)
     if not np.isfinite(matrix).all():
-        raise BadReply("embedding", "a vector holds a number that is not finite")
+        raise BadReply("embedding", "a vector has a number that is not finite")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return unit, engine.usage

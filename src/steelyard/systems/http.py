@@ -46,7 +46,7 @@ class Http:
     ) -> None:
         check_url(url)
         if urlsplit(url).scheme not in {"http", "https"}:
-            raise InputError(f"{url!r} is no http address")
+            raise InputError(f"{url!r} is not an HTTP address")
         self.name, self.url, self.method, self.deadline = name or url, url, method, deadline
         self._question, self._k, self._body = question, k, dict(body or {})
         self._body_with("", 1)

@@ -57,7 +57,7 @@ class Paths(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         if isinstance(found, str):
             return [found]
         if not isinstance(found, list | tuple):
-            raise AskFailed("bad_output", f"{getattr(self, name)} is no list in the reply: {str(found)[:120]}")
+            raise AskFailed("bad_output", f"{getattr(self, name)} is not a list in the reply: {str(found)[:120]}")
         return found
 
 
@@ -174,7 +174,7 @@ def _of_a_mapping(system: object, question: str, k: str | None) -> Ask:
     """Call a system that accepts one mapping: its ``invoke`` or ``run``, or a callable."""
     function = find_method(system, "invoke", "run", "ainvoke") or (system if callable(system) else None)
     if function is None:
-        raise WrongType(f"{type(system).__name__} has no invoke or run, and is no callable")
+        raise WrongType(f"{type(system).__name__} has no invoke or run, and is not callable")
     take = with_limit(function)
 
     def one(text: str, number: int) -> object:

@@ -32,9 +32,7 @@ class OutputCache:
         if entry is not None:
             return msgspec.json.decode(entry.parsed, type=Output)
         if self.offline:
-            raise AskFailed(
-                "offline", "the ledger holds no output of this system for this question, and offline is set"
-            )
+            raise AskFailed("offline", "no cached output of this system for this question, and --offline is set")
         return None
 
     def put(self, output: Output, *request: str, seconds: float = 0.0) -> None:
