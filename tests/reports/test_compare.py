@@ -116,9 +116,9 @@ def test_lower_is_better_is_signed() -> None:
         ({"judge": "different judge"}, "different judge"),
         ({"embedder": "e"}, "different embedder"),
         ({"policy": {"missing": "skip"}}, "different policy: missing=none before, skip now"),
-        ({"notes": {"m": MetricNote("m", "judged", revision=2)}}, "revision 1 before, 2 now"),
-        ({"notes": {"m": MetricNote("m", "lexical")}}, "way 'judged' before, 'lexical' now"),
-        ({"notes": {"m": MetricNote("m@5", "judged")}}, "name 'm' before, 'm@5' now"),
+        ({"notes": {"m": MetricNote("m", "judged", revision=2)}}, "revision: 1 before, 2 now"),
+        ({"notes": {"m": MetricNote("m", "lexical")}}, "way: 'judged' before, 'lexical' now"),
+        ({"notes": {"m": MetricNote("m@5", "judged")}}, "name: 'm' before, 'm@5' now"),
     ],
 )
 def test_every_blocker(change: dict[str, object], words: str) -> None:

@@ -27,12 +27,14 @@ _DETAIL = 160  # characters of what MLflow says
 def log(report: Report, *, run_name: str | None = None, experiment: str | None = None) -> str:
     """Log a report to the tracking server that MLflow is set to; the id of the run.
 
-    An active run takes it; else a run is made and ended. Every metric gives its value and ``.low``, ``.high``, ``.n``,
-    ``.undefined``, ``.failed`` and ``.pass_rate``, as far as there are any; ``ndcg@10`` is called ``ndcg_at_10``, since
-    MLflow accepts no other characters. Parameters describe system, data and policy; ``report.json``, ``.md`` and ``.html`` are
-    the artifacts. Raises MissingExtra without MLflow, InputError where the tracking server cannot be used: the
-    environment variable MLFLOW_TRACKING_URI, or ``mlflow.set_tracking_uri``, names it. ``mlflow-skinny`` keeps no runs
-    in a database, which is MLflow's default: a server will do, or with MLFLOW_ALLOW_FILE_STORE=true a folder
+    An active run is used; otherwise a run is started and ended. Every metric is logged with its value and, where known,
+    ``.low``, ``.high``, ``.n``, ``.undefined``, ``.failed`` and ``.pass_rate``. ``ndcg@10`` is logged as ``ndcg_at_10``,
+    since MLflow does not accept other characters. Parameters describe system, data and policy; ``report.json``, ``.md``
+    and ``.html`` are the artifacts.
+
+    Raises MissingExtra without MLflow, and InputError if the tracking server cannot be used: the environment variable
+    MLFLOW_TRACKING_URI or ``mlflow.set_tracking_uri`` names it. ``mlflow-skinny`` cannot store runs in a database, which
+    is the default of MLflow: use a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder
     (``file:./mlruns``).
     """
     mlflow = _mlflow()
