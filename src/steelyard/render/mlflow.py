@@ -28,13 +28,13 @@ def log(report: Report, *, run_name: str | None = None, experiment: str | None =
     """Log a report to the tracking server that MLflow is set to; the id of the run.
 
     An active run is used; otherwise a run is started and ended. Every metric is logged with its value and, where known,
-    ``.low``, ``.high``, ``.n``, ``.undefined``, ``.failed`` and ``.pass_rate``. ``ndcg@10`` is logged as ``ndcg_at_10``,
-    since MLflow does not accept other characters. Parameters describe system, data and policy; ``report.json``, ``.md``
+    ``.low``, ``.high``, ``.n``, ``.undefined``, ``.failed`` and ``.pass_rate``. ``ndcg@10`` becomes ``ndcg_at_10``, since
+    MLflow does not accept ``@``. Parameters describe system, data and policy; ``report.json``, ``.md``
     and ``.html`` are the artifacts.
 
     Raises MissingExtra without MLflow, and InputError if the tracking server cannot be used: the environment variable
-    MLFLOW_TRACKING_URI or ``mlflow.set_tracking_uri`` names it. ``mlflow-skinny`` cannot store runs in a database, which
-    is the default of MLflow: use a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder
+    MLFLOW_TRACKING_URI or ``mlflow.set_tracking_uri`` names it. ``mlflow-skinny`` cannot store runs in a database, the
+    default of MLflow: use a server, or with MLFLOW_ALLOW_FILE_STORE=true a folder
     (``file:./mlruns``).
     """
     mlflow = _mlflow()
