@@ -28,7 +28,7 @@ def log(report: Report, *, run_name: str | None = None, experiment: str | None =
     """Log a report to the tracking server that MLflow is set to; the id of the run.
 
     An active run is used; otherwise a run is started and ended. Every metric is logged with its value and, where known,
-    ``.low``, ``.high``, ``.n``, ``.undefined``, ``.failed`` and ``.pass_rate``. ``ndcg@10`` becomes ``ndcg_at_10``, since
+    ``.low``, ``.high``, ``.n``, ``.undefined``, ``.failed`` and ``.pass_rate``. ``ndcg@10`` is ``ndcg_at_10``, since
     MLflow does not accept ``@``. Parameters describe system, data and policy; ``report.json``, ``.md``
     and ``.html`` are the artifacts.
 
