@@ -154,7 +154,7 @@ def test_the_plan_says_what_is_skipped(files: Path, capsys: pytest.CaptureFixtur
     [
         (["eval", "absent.jsonl"], "absent.jsonl"),
         (["eval", "rows.jsonl", "-m", "exact_mach"], "did you mean exact_match?"),
-        (["eval", "rows.jsonl", "--threshold", "em"], "expected NAME=VALUE"),
+        (["eval", "rows.jsonl", "--threshold", "em"], "expected METRIC=VALUE"),
         (["eval", "rows.jsonl", "--threshold", "em=high"], "expected a number"),
         (["eval", "rows.jsonl", "--format", "xml"], "choose from table"),
         (["eval", "rows.jsonl", "-m", "answer_relevancy", "--judge", "http://127.0.0.1:9/v1#m"], "needs an embedder"),

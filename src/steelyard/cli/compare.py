@@ -28,10 +28,10 @@ def compare(
     ] = 0.01,
     per_metric: Annotated[
         list[str] | None,
-        typer.Option("--metric-tolerance", help="METRIC=VALUE: tolerance of one metric; may be repeated."),
+        typer.Option("--metric-tolerance", help="METRIC=VALUE: tolerance of one metric; repeatable."),
     ] = None,
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", "-m", help="Compare only this metric; may be repeated.")
+        list[str] | None, typer.Option("--metric", "-m", help="Compare only this metric; repeatable.")
     ] = None,
     significant: Annotated[
         bool, typer.Option("--significant", help="A drop must also be significant to be a regression.")
@@ -39,7 +39,7 @@ def compare(
     alpha: Annotated[float, typer.Option(help="Significance level, after Holm's adjustment.")] = 0.05,
     by: By = None,
     cluster: Annotated[str | None, typer.Option(help="Keep rows that share this tag together when resampling.")] = None,
-    max_failed: Annotated[float, typer.Option(help="Largest share of failed samples per metric.")] = 0.0,
+    max_failed: Annotated[float, typer.Option(help="Maximum share of failed samples per metric.")] = 0.0,
     output_format: Annotated[
         str, typer.Option("--format", help="Output: table, md, json, junit, github or html.")
     ] = "table",
@@ -47,7 +47,8 @@ def compare(
         Path | None, typer.Option("--out", help="Write the output to this file too (--format html: only to it).")
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of stored reports, for latest:TAG and the trend of the page.")
+        Path | None,
+        typer.Option("--store", help="Folder of stored reports, for latest:TAG and the trend chart of the page."),
     ] = None,
     link: Annotated[str | None, typer.Option(help="With --format md: address of the full comparison.")] = None,
     seed: Seed = 0,

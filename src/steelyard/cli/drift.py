@@ -17,13 +17,13 @@ from .progress import Progress
 
 @app.command("drift")
 def drift(
-    anchor: Annotated[str, typer.Argument(help="Report of the first judging, with its samples.")],
+    anchor: Annotated[str, typer.Argument(help="Reference report: the earlier scores of the judge, with the samples.")],
     current: Annotated[
-        str | None, typer.Argument(help="Report of the second judging of the same samples; or give --judge.")
+        str | None, typer.Argument(help="Report with new scores of the same samples; or give --judge.")
     ] = None,
     judge: Annotated[str | None, typer.Option(help="Judge the samples of the first report with this judge.")] = None,
     labels: Annotated[
-        list[Path] | None, typer.Option("--labels", help="File of human labels of some samples; may be repeated.")
+        list[Path] | None, typer.Option("--labels", help="File of human labels of some samples; repeatable.")
     ] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", "-m", help="Metric of the labels that do not name one.")
@@ -33,7 +33,7 @@ def drift(
     alpha: Annotated[float, typer.Option(help="Significance level, after Holm's adjustment.")] = 0.05,
     output_format: Annotated[str, typer.Option("--format", help="Output: table or json.")] = "table",
     out: Annotated[Path | None, typer.Option("--out", help="Write the new report to this folder.")] = None,
-    concurrency: Annotated[int, typer.Option(help="Largest number of parallel calls.")] = 16,
+    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
     budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="File of cached replies.")] = None,
@@ -43,9 +43,9 @@ def drift(
     store: StoreAt = None,
     seed: Seed = 0,
 ) -> int:
-    """Detect a changed judge from two judgings of the same samples.
+    """Detect whether a judge has changed, from two sets of scores of the same samples.
 
-    The second judging is another report, or a call of `--judge` (another model, or another revision of a prompt).
+    The new scores come from another report or from `--judge` (another model, or a new revision of a prompt).
     Exit codes: 0 no drift detected, 1 error, 2 a metric drifted, 3 incomplete.
     """
     from ..judges.annotations import read_labels

@@ -87,8 +87,8 @@ def evaluate(
 ) -> int:
     """Score RAG answers with lexical metrics or an LLM judge.
 
-    Prints a plan before the first call of a judge. Exit codes: 0 good, 1 could not run, 2 a threshold was missed or
-    the baseline was better, 3 too much failed or the baseline is not comparable.
+    Prints a plan before the first call of a judge. Exit codes: 0 success, 1 error, 2 threshold missed or
+    regression against the baseline, 3 too many failures or baseline not comparable.
     """
     from ..evaluate.evaluate_samples import DEFAULT_METRICS, scorer_of
     from ..io.samples import read_samples

@@ -24,7 +24,7 @@ def merge(
 ) -> int:
     """Merge the parts of a job into the report that one process would have made.
 
-    Exit codes: 0 good, 1 parts are missing, 2 a threshold was missed, 3 too much failed.
+    Exit codes: 0 success, 1 parts are missing, 2 threshold missed, 3 too many failures.
     """
     from ..io.storage import folder_at
     from ..runs.job import merge as merge_parts

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ..reports.report import Report
 
 Metrics: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--metric", "-m", help="Metric, group of metrics or file.py:name; may be repeated.")
+    list[str] | None, typer.Option("--metric", "-m", help="Metric, group of metrics or file.py:name; repeatable.")
 ]
 Out: TypeAlias = Annotated[
     Path | None, typer.Option("--out", help="Write report.json, report.md and report.html to this folder.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Random seed of intervals and tests.")]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Confidence: TypeAlias = Annotated[float, typer.Option("--confidence", help="Confidence level of the intervals.")]
 Encoding: TypeAlias = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
 By: TypeAlias = Annotated[list[str] | None, typer.Option("--by", help="Slice by this tag; repeatable.")]
@@ -80,7 +80,7 @@ def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
     for text in given or ():
         name, equals, value = text.rpartition("=")
         if not equals or not name.strip() or not value.strip():
-            raise InputError(f"{option} {text!r}: expected NAME=VALUE")
+            raise InputError(f"{option} {text!r}: expected {'FIELD=COLUMN' if option == '--field' else 'METRIC=VALUE'}")
         if name.strip() in found:
             raise InputError(f"{option} {name.strip()} is given twice")
         found[name.strip()] = value.strip()

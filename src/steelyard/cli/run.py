@@ -33,12 +33,12 @@ def run(
         list[str] | None, typer.Option("--rate", help="ENDPOINT=250/s: maximum calls per second; repeatable.")
     ] = None,
     job: Annotated[
-        str | None, typer.Option(help="Run as a job in parts in this folder, or at this URL that fsspec knows.")
+        str | None, typer.Option(help="Run as a job in parts, stored in this folder or at this fsspec URL (s3://…).")
     ] = None,
     buckets: Annotated[
         int | None, typer.Option(help="Number of parts of a job (default: one per 200 samples, at most 1024).")
     ] = None,
-    part: Annotated[str | None, typer.Option(help="I/N: run the I-th of N shares of the parts, from 1 on.")] = None,
+    part: Annotated[str | None, typer.Option(help="I/N: run share I of N of the parts, counted from 1.")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="ray (this machine) or ray:ADDRESS (auto, HOST:PORT, ray://HOST:PORT).")
     ] = None,
@@ -47,8 +47,8 @@ def run(
 ) -> int:
     """Run a configuration, at once or as a job in parts.
 
-    The same command resumes a job and retries its temporary failures. Exit codes: 0 good, 1 could not run, 2 a
-    threshold was missed, 3 too much failed.
+    The same command resumes a job and retries its temporary failures. Exit codes: 0 success, 1 error, 2
+    threshold missed, 3 too many failures.
     """
     from ..models.rate_limits import rates_of
     from ..runs.config import read_config, read_plain

@@ -43,8 +43,8 @@ def synth(
         str | None, typer.Option(help="Link similar passages with this embedder (default: by rare words).")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    attempts: Annotated[int, typer.Option(help="Largest number of attempts per question.")] = 10,
-    concurrency: Annotated[int, typer.Option(help="Largest number of parallel calls.")] = 16,
+    attempts: Annotated[int, typer.Option(help="Maximum number of attempts per question.")] = 10,
+    concurrency: Annotated[int, typer.Option(help="Maximum number of parallel calls.")] = 16,
     budget: Annotated[float | None, typer.Option(help="Stop before the cost exceeds this.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Stop after this many calls.")] = None,
     price: Annotated[str | None, typer.Option(help="IN,OUT: price per million tokens.")] = None,

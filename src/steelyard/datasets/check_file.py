@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ..core.errors import InputError, InputErrors, UnknownName
 from ..core.records import Sample
 from ..core.wording import did_you_mean, pluralize
-from ..io import coerce
+from ..io import convert_values
 from ..io.foreign_formats import read_cases
 from ..io.ir_datasets import collection_name
 from ..io.row_parser import RowParser
@@ -249,7 +249,7 @@ def _check_texts(folder: Path, name: str, result: CheckResult, encoding: str) ->
 def _text_of(line: Line) -> tuple[str, str]:
     item = decode_json(line.data)
     if not isinstance(item, dict):
-        raise InvalidValue(f"expected an object, found {coerce.describe_value(item)}")
+        raise InvalidValue(f"expected an object, found {convert_values.describe_value(item)}")
     key = item.get("_id", item.get("id"))
     parts = [item.get(name) or "" for name in ("title", "text")]
-    return coerce.identifier(key), "".join(coerce.text(part) for part in parts)
+    return convert_values.identifier(key), "".join(convert_values.text(part) for part in parts)

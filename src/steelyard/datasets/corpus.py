@@ -10,7 +10,7 @@ from pathlib import Path
 from ..core.errors import InputError
 from ..core.records import Span
 from ..core.wording import pluralize
-from ..io.coerce import plain_value
+from ..io.convert_values import plain_value
 from ..io.ir_datasets import Collection, collection_name
 from ..io.rows import Row, rows_of_file
 from ..io.text_files import read_utf8, suffix_of

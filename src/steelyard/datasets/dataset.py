@@ -21,7 +21,7 @@ from msgspec.structs import force_setattr
 from ..core.errors import InputError, InputErrors, WrongType
 from ..core.records import Json, Qrels, Sample, Span
 from ..core.wording import pluralize
-from ..io import coerce
+from ..io import convert_values
 from ..io.columns import known_as
 from ..io.ir_datasets import PREFIX, Collection, collection_name
 from ..io.row_parser import RowParser
@@ -66,12 +66,12 @@ class EvalQuery(Struct, omit_defaults=True, frozen=True):
 
     def _normalise(self) -> None:
         """Ids become text and grades numbers, or InvalidValue says what is wrong with them."""
-        text = coerce.text(self.query)
-        force_setattr(self, "id", text if self.id in ("", None) else coerce.identifier(self.id))
+        text = convert_values.text(self.query)
+        force_setattr(self, "id", text if self.id in ("", None) else convert_values.identifier(self.id))
         listed = self.relevant_ids if isinstance(self.relevant_ids, str) else list(self.relevant_ids or ())
-        force_setattr(self, "relevant_ids", tuple(coerce.identifiers(listed)))
+        force_setattr(self, "relevant_ids", tuple(convert_values.identifiers(listed)))
         if self.relevance is not None:
-            force_setattr(self, "relevance", coerce.grades(self.relevance))
+            force_setattr(self, "relevance", convert_values.grades(self.relevance))
 
     @property
     def grades(self) -> dict[str, float] | None:
@@ -321,7 +321,7 @@ def _query_of(row: Row, parser: RowParser) -> EvalQuery:
         key = next((key for key in row.values if known_as(str(key)) == "relevant_ids"), None)
         if isinstance(listed := row.values.get(key), list):
             try:
-                relevant = coerce.identifiers(listed)
+                relevant = convert_values.identifiers(listed)
             except InvalidValue as bad:
                 raise row.place.error(str(bad), str(key)) from None
             row = row._replace(values={name: value for name, value in row.values.items() if name != key})

@@ -23,7 +23,8 @@ from ..models.ledger import ledger_path
 from ..models.rate_limits import PermitSource, RateLimiter
 from ..models.run_options import DEFAULT_OPTIONS, RunOptions
 from ..stats.pooling import Column
-from .plan import Asking, Plan, absent, plan_of
+from .plan import Asking, Plan, plan_of
+from .required_fields import absent
 
 
 class Key(NamedTuple):

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from ..core.records import Sample, Usage
 from ..core.wording import pluralize
 from ..metrics.lookup import RequestedMetric
+from .required_fields import absent
 
 Asking = Literal["judge", "answerer", "embedder"]
 """The kinds of model that a run calls and pays for."""
@@ -80,27 +81,6 @@ class Plan(Struct, frozen=True):
             cells = pluralize(self.unbounded, "cell repeats a request", "cells repeat a request")
             text += f"\n{cells} until the rule accepts the reply: the number of calls is not known"
         return text
-
-
-def absent(requested: RequestedMetric, sample: Sample) -> str | None:
-    """The reason why a metric cannot run on a sample; None if it can.
-
-    A lexical metric skips a sample only if a field is absent: a blank response or an empty list of contexts is a real,
-    bad output. A judged metric skips blank text too.
-    """
-    for need in requested.metric.needs:
-        value = getattr(sample, need, None)
-        if value is None or (need == "reference" and value == []):
-            return f"no {need}"
-        if requested.metric.kind == "judged" and _blank(value):
-            return f"blank {need}"
-    return None
-
-
-def _blank(value: object) -> bool:
-    if isinstance(value, str):
-        return not value.strip()
-    return isinstance(value, list) and not any(not isinstance(item, str) or item.strip() for item in value)
 
 
 def plan_of(

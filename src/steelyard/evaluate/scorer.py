@@ -32,7 +32,8 @@ from ..reports.metric_identity import find_label
 from ..reports.provenance import DatasetNote, MetricNote, stamp, versions
 from ..reports.report import Report
 from ..stats.pooling import Column, estimate
-from .plan import Plan, absent, plan_of
+from .plan import Plan, plan_of
+from .required_fields import absent
 
 if TYPE_CHECKING:
     from ..models.budget import SharedBudget

@@ -15,7 +15,7 @@ from msgspec.json import encode
 
 from ..core.errors import InputError, InputErrors
 from ..core.records import Json, Sample, Span
-from . import coerce as v
+from . import convert_values as v
 from .columns import ColumnMapper, ColumnMapping, Source, known_as, may_hold_list
 from .csv_cells import unescape
 from .rows import InvalidValue, Row, RowPlace

@@ -21,7 +21,7 @@ from msgspec import structs
 from ..core.errors import InputError, InputErrors, WrongType
 from ..core.records import Sample
 from ..core.wording import pluralize
-from .coerce import json_value
+from .convert_values import json_value
 from .csv_cells import escape, write_cells
 from .deepeval_promptfoo import as_sample_row
 from .row_parser import RowParser
