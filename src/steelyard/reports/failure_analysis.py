@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from ..core.records import Sample
 from ..metrics.lookup import recorded_metric
-from ..metrics.registry import Stage
+from ..metrics.registry import Metric, Stage
 from ..stats.intervals import wilson
 from ..stats.pooling import passes
 from .provenance import MetricNote
@@ -27,6 +27,7 @@ GROUNDED = ("grounded", "ungrounded", UNKNOWN)
 
 Key: TypeAlias = tuple[str, str, str]
 State: TypeAlias = Callable[[int], str]
+Records: TypeAlias = Mapping[str, Metric | None]
 
 _SUITE_CORRECTNESS = "correctness"
 """The column of a benchmark suite with the correctness given by a user's own judge, which is no registered metric."""
@@ -161,9 +162,10 @@ def analyse_failures(report: Report) -> FailureAnalysis:
     """
     by: dict[str, str] = {}
     samples = aligned_samples(report)
-    retrieval = _retrieval(report, samples, by)
-    answer = _answer(report, samples, by)
-    grounded = _grounded(report, by)
+    records = {label: recorded_metric(note.name, note.way) for label, note in report.notes.items()}
+    retrieval = _retrieval(report, samples, records, by)
+    answer = _answer(report, samples, records, by)
+    grounded = _grounded(report, records, by)
     states: list[Key] = [(retrieval(row), answer(row), grounded(row)) for row in range(len(report.ids))]
     states = [
         (retrieved, answered, UNKNOWN if answered == "declined" else supported)
@@ -221,11 +223,11 @@ def _confidence(report: Report) -> float:
     return next((one.confidence for one in report.estimates.values()), 0.95)
 
 
-def _measure(report: Report, stage: Stage) -> str | None:
+def _measure(report: Report, records: Records, stage: Stage) -> str | None:
     """The label of the metric that measures a stage best and has scores; of several cut-offs the deepest."""
     ranked = []
     for label, note in report.notes.items():
-        metric = recorded_metric(note.name, note.way)
+        metric = records[label]
         if metric is None:
             measured, rank, depth = stage == "answer" and note.name == _SUITE_CORRECTNESS, _ITS_RANK, None
         else:
@@ -235,11 +237,11 @@ def _measure(report: Report, stage: Stage) -> str | None:
     return min(ranked)[2] if ranked else None
 
 
-def _retrieval(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
+def _retrieval(report: Report, samples: Sequence[Sample | None], records: Records, by: dict[str, str]) -> State:
     if any(one is not None and one.retrieved_ids is not None and relevant_documents(one) for one in samples):
         by["retrieval"] = "relevant documents among the retrieved ones"
         return lambda row: _found(samples[row])
-    label = _measure(report, "retrieval")
+    label = _measure(report, records, "retrieval")
     if label is None:
         return _unknown
     by["retrieval"] = f"{_shown(report, label)}: 1 is all, 0 none"
@@ -263,10 +265,10 @@ def _found(sample: Sample | None) -> str:
     return "all" if not left else "none" if left == wanted else "some"
 
 
-def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]) -> State:
-    label = _measure(report, "answer")
+def _answer(report: Report, samples: Sequence[Sample | None], records: Records, by: dict[str, str]) -> State:
+    label = _measure(report, records, "answer")
     decided = _by_threshold(report, label, ("right", "wrong"))
-    declining = _declining(report)
+    declining = _declining(report, records)
     if label is not None:
         by["answer"] = _at_threshold(report, label)
     if declining:
@@ -286,18 +288,17 @@ def _answer(report: Report, samples: Sequence[Sample | None], by: dict[str, str]
     return state
 
 
-def _declining(report: Report) -> dict[str, tuple[str, ...]]:
+def _declining(report: Report, records: Records) -> dict[str, tuple[str, ...]]:
     """The metrics whose evidence records whether a response declined, with the keys of the evidence."""
-    found = {}
-    for label, note in report.notes.items():
-        metric = recorded_metric(note.name, note.way)
-        if metric is not None and metric.declines and report.estimates[label].n:
-            found[label] = metric.declines
-    return found
+    return {
+        label: metric.declines
+        for label, metric in records.items()
+        if metric is not None and metric.declines and report.estimates[label].n
+    }
 
 
-def _grounded(report: Report, by: dict[str, str]) -> State:
-    label = _measure(report, "grounding")
+def _grounded(report: Report, records: Records, by: dict[str, str]) -> State:
+    label = _measure(report, records, "grounding")
     if label is not None:
         by["grounded"] = _at_threshold(report, label)
     return _by_threshold(report, label, ("grounded", "ungrounded"))
